@@ -237,3 +237,19 @@ def test_exporter_and_collector_are_measured() -> None:
     assert items(found, "exporter") >= {"span", "log event"}
     assert items(found, "collector") == {"span", "log event"}
     assert set(found["bytes"]) == {"span", "log event", "trace held"}
+
+
+@pytest.mark.slow
+def test_the_control_plane_is_measured() -> None:
+    pytest.importorskip("sqlalchemy", reason="the extra server is not installed")
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.control_plane", "--quick", "--json"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["ingest"]["spans"] == 20_480
+    assert document["answers_ms"].keys() >= {"runs: all", "one run", "statistics of hooks"}

@@ -27,7 +27,8 @@ Renewed = Literal[
     "wrapped families",
     "trees",
     "console",
-    "configuration",  # last, as it may put hooks in force
+    "configuration",  # late, as it may put hooks in force
+    "control plane",
 ]
 """What is renewed, in this order: dependencies come first."""
 

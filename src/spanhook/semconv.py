@@ -311,6 +311,10 @@ METRIC_CIRCUIT_BREAKER_OPEN: Final = "spanhook.circuit_breaker.open"
 METRIC_REMOTE_POLICY_DURATION: Final = "spanhook.remote_policy.duration"
 METRIC_REMOTE_POLICY_ERRORS: Final = "spanhook.remote_policy.errors"
 METRIC_REMOTE_POLICY_OPEN: Final = "spanhook.remote_policy.open"
+METRIC_CONTROL_PLANE_VERSION: Final = "spanhook.control_plane.version"
+METRIC_CONTROL_PLANE_AGE: Final = "spanhook.control_plane.age"
+METRIC_CONTROL_PLANE_ERRORS: Final = "spanhook.control_plane.errors"
+METRIC_CONTROL_PLANE_MISSING: Final = "spanhook.control_plane.missing"
 
 # Bucket boundaries from the GenAI metrics conventions: seconds doubling, tokens times four.
 DURATION_BUCKETS: Final = tuple(0.01 * 2**n for n in range(14))

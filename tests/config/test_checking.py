@@ -146,7 +146,7 @@ WRONG = """
       content: ALL
       allow: groq
     stores: {default: "mysql:///x.db"}
-    control_plane: {url: "https://x"}
+    control_plane: {url: "http://control.example", public_key: abc}
     policies:
       - use: dney
         id: a
@@ -201,7 +201,8 @@ TOLD = """
     spanhook.yaml:9: settings.content: 'ALL': expected 'NO_CONTENT', 'SPAN_ONLY', 'EVENT_ONLY' or 'SPAN_AND_EVENT'
     spanhook.yaml:10: settings.allow: 'groq': expected a list, such as [a, b]
     spanhook.yaml:11: stores.default: 'mysql:///x.db': expected memory://, sqlite:///FILE or redis://HOST:PORT/NUMBER, or {{url_env: NAME}} for a variable that has it
-    spanhook.yaml:12: control_plane: not available: this version of spanhook has no control plane; remove it
+    spanhook.yaml:12: control_plane.url: 'http://control.example': expected https://HOST, or http:// on this machine, without user, query and fragment
+    spanhook.yaml:12: control_plane.public_key: 'abc': expected a public key of Ed25519: 32 bytes in Base64
     spanhook.yaml:14: policies[0].use: there is no hook 'dney' (did you mean 'deny'?); expected one of {hooks}
     spanhook.yaml:20: policies[1].with.rules[0].tools: []: expected at least 1 item after validation, not 0
     spanhook.yaml:23: policies[1].with.wrong: unknown key; remove it, or use one of rules

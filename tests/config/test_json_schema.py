@@ -61,6 +61,8 @@ REFUSED = [
     "settings: {allow: a}",
     "stores: {default: x}",
     "control_plane: {}",
+    "control_plane: {url: 'https://control.example', fail_mode: perhaps}",
+    "control_plane: {url: 'https://control.example', api_key: shk_1}",
     "policies: {use: x, id: a}",
     "policies: [{use: x}]",
     "policies: [{use: x, id: 'a b'}]",

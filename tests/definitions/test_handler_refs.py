@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spanhook import ConfigurationError
-from spanhook.definitions._handler_refs import AllowList
+from spanhook.definitions.handler_refs import AllowList
 from tests.definitions import acme_hooks
 from tests.definitions.parts import ACME
 

@@ -37,11 +37,16 @@ def test_an_absolute_file_has_four_slashes() -> None:
         ("redis://localhost", "redis://localhost:6379"),
         ("rediss://someone:secret@redis.internal:6380/0", "rediss://redis.internal:6380/0"),
         ("redis://[::1]:6379/0", "redis://[::1]:6379/0"),
+        ("postgresql://someone:secret@db.internal/agents?sslmode=require", "postgresql://db.internal:5432/agents"),
     ],
 )
-def test_a_redis_is_shown_without_its_password(url: str, shown: str) -> None:
+def test_a_server_is_shown_without_its_password(url: str, shown: str) -> None:
     address = parse_address(url)
-    assert (address.scheme, address.url, address.shown) == ("redis", url, shown)
+    assert (address.scheme, address.url, address.shown) == (
+        url.partition(":")[0].replace("rediss", "redis"),
+        url,
+        shown,
+    )
 
 
 @pytest.mark.parametrize(
@@ -49,7 +54,8 @@ def test_a_redis_is_shown_without_its_password(url: str, shown: str) -> None:
     [
         ("", "it has no scheme"),
         ("spanhook.db", "it has no scheme"),
-        ("postgresql://u:secret@h/d", r"postgresql://\.\.\."),
+        ("mysql://u:secret@h/d", r"mysql://\.\.\."),
+        ("postgresql://u:secret@h", "no database"),
         ("sqlite://a.db", "three slashes"),
         ("sqlite:///", "three slashes"),
         ("sqlite:///a.db?mode=ro", "three slashes"),

@@ -1,4 +1,4 @@
-"""What every store of requests promises, in memory, in an SQLite file and on a Redis server."""
+"""What every store of requests promises, in memory, in an SQLite file, on Redis and in PostgreSQL."""
 
 import os
 import subprocess
@@ -14,21 +14,24 @@ import pytest
 from spanhook.errors import ConfigurationError, StoreError
 from spanhook.store import ApprovalError, ApprovalRequest, Approvals, open_approvals
 from spanhook.store.memory_approvals import MemoryApprovals
+from spanhook.store.postgres_approvals import PostgresApprovals
 from spanhook.store.redis_approvals import RedisApprovals
 from spanhook.store.sqlite_approvals import SQLiteApprovals
 
 REQUEST = ApprovalRequest("1", "bound", "close", "close_account", "acme", "ann", "s", "desk", '{"id":"é"}', "Careful")
 
 
-@pytest.fixture(params=["memory", "sqlite", "redis"])
+@pytest.fixture(params=["memory", "sqlite", "redis", "postgresql"])
 def approvals(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Approvals]:
     made: Approvals
     if request.param == "memory":
         made = MemoryApprovals()
     elif request.param == "sqlite":
         made = SQLiteApprovals(str(tmp_path / "approvals.db"))
-    else:
+    elif request.param == "redis":
         made = RedisApprovals(request.getfixturevalue("redis_url"))
+    else:
+        made = PostgresApprovals(request.getfixturevalue("postgres_url"))
     yield made
     made.close()
 
@@ -212,9 +215,9 @@ except ApprovalError as error:
 """
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "redis"])
+@pytest.mark.parametrize("kind", ["sqlite", "redis", "postgres"])
 def test_processes_share_requests(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    url = f"sqlite:///{tmp_path}/a.db" if kind == "sqlite" else request.getfixturevalue("redis_url")
+    url = f"sqlite:///{tmp_path}/a.db" if kind == "sqlite" else request.getfixturevalue(f"{kind}_url")
     approvals = open_approvals(url)
     ask(approvals)
     children = [
@@ -225,6 +228,7 @@ def test_processes_share_requests(kind: str, tmp_path: Path, request: pytest.Fix
     assert said[0] == "mine"
     assert "not open any more" in said[1]
     assert [one.status for one in approvals.requests()] == ["approved"]
+    approvals.close()
 
 
 def test_a_store_that_is_away_is_a_clear_error() -> None:
@@ -233,6 +237,33 @@ def test_a_store_that_is_away_is_a_clear_error() -> None:
         approvals.find("1")
     with pytest.raises(StoreError):
         approvals.requests()
+    approvals.close()
+
+
+def test_a_postgresql_that_is_away_is_a_clear_error(postgres_url: str) -> None:
+    del postgres_url  # it skips where there is none
+    approvals = PostgresApprovals("postgresql://someone:secret@127.0.0.1:1/agents")
+    with pytest.raises(StoreError, match=r"postgresql://127\.0\.0\.1:1/agents cannot be used: OperationalError"):
+        approvals.find("1")
+
+
+def test_a_connection_that_was_lost_is_opened_again(postgres_url: str) -> None:
+    import psycopg
+
+    approvals = PostgresApprovals(postgres_url)
+    ask(approvals)
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE pid <> pg_backend_pid() AND datname = current_database()"
+        )
+    assert approvals.find("1") is not None
+    assert approvals.find("\0\ud800") is None
+    child = os.fork()
+    if child == 0:
+        os._exit(int(approvals.find("1") is None))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert approvals.find("1") is not None
     approvals.close()
 
 

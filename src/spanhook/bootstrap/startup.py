@@ -96,11 +96,15 @@ def install() -> None:
         policies = Hooks() if file is None else file.registry()
         settings = wanted.settings if file is None else file.settings(wanted.over)
         instrument([*named, *own.registries, policies], require=wanted.require, settings=settings)
+        if file is not None:
+            own.apply()
+            follower = follow(file, None if wanted.hooks else own, policies, wanted.over)
+            if file.configuration.control_plane is not None:
+                from spanhook.control_plane import join
+
+                join(file, follower)
     for hook in refusing:
         refusing.remove(hook)
-    if file is not None:
-        own.apply()
-        follow(file, None if wanted.hooks else own, policies, wanted.over)
     if wanted.console:
         from spanhook.export import console
 

@@ -7,6 +7,7 @@ from typing import Any, NoReturn, get_args
 
 import click
 
+from spanhook.cli.serving import serve
 from spanhook.errors import RequirementError, SpanhookError
 from spanhook.settings import Mode
 from spanhook.version import __version__
@@ -337,6 +338,9 @@ def _answering(command: Callable[[], int]) -> int:
         return command()
     except (ApprovalError, StoreError) as error:
         _fail(str(error), 1)
+
+
+cli.add_command(serve)
 
 
 def main() -> NoReturn:

@@ -8,7 +8,7 @@ from typing import Any, get_args
 from pydantic import AliasChoices, BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from spanhook.config.models import UNAVAILABLE, Configuration
+from spanhook.config.models import Configuration
 from spanhook.config.reading import Document, Keys
 from spanhook.errors import Mistake
 from spanhook.gating import EXPECTED
@@ -33,15 +33,13 @@ def complaints(
     hidden = bool(model.model_config.get("hide_input_in_errors", False))
     for one in error.errors(include_url=False, include_context=False, include_input=not hidden):
         keys = (*within, *one["loc"])
-        yield document.mistake(keys, _message(dict(one), model, within))
+        yield document.mistake(keys, _message(dict(one), model))
 
 
-def _message(one: Mapping[str, Any], model: type[BaseModel], within: Keys) -> str:
+def _message(one: Mapping[str, Any], model: type[BaseModel]) -> str:
     loc: Keys = one["loc"]
     kind, said = one["type"], str(one["msg"])
     if kind == "extra_forbidden":
-        if not within and loc[0] in UNAVAILABLE:
-            return f"not available: {UNAVAILABLE[str(loc[0])]}; remove it"
         if loc[:-1] == ("settings",) and loc[-1] in Configuration.model_fields:
             return "unknown key; it is not a setting: write it at the top level of the file"
         return f"unknown key{_instead(str(loc[-1]), _model_at(model, loc[:-1]))}"

@@ -3,8 +3,12 @@
 The JSON Schema in ``docs/spanhook.schema.json`` is generated from these models.
 """
 
+import base64
+import binascii
+import ipaddress
 import re
 from typing import Annotated, Any, Literal, cast
+from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
@@ -25,11 +29,6 @@ def _checked_id(given: Any) -> Any:
 Id = Annotated[str, BeforeValidator(_checked_id), Field(json_schema_extra={"pattern": _ID.pattern})]
 Names = Annotated[list[Text], Field(min_length=1)]
 Milliseconds = Annotated[float, Field(gt=0, le=MAX_MS)]
-
-UNAVAILABLE = {
-    "control_plane": "this version of spanhook has no control plane",
-}
-"""Reserved keys. They are refused, as ignoring them would go unnoticed."""
 
 
 def seed_name(name: str) -> Any:
@@ -149,6 +148,69 @@ Address = Annotated[str, Field(json_schema_extra={"pattern": ADDRESS.pattern})]
 Store = Annotated[Address | StoreFrom, BeforeValidator(_checked_store)]
 
 
+def _checked_url(given: Any) -> Any:
+    if not isinstance(given, str):
+        return given
+    try:
+        parts = urlsplit(given)
+        host = parts.hostname or ""
+        is_safe = parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host))
+        usable = is_safe and bool(host) and not (parts.query or parts.fragment or "@" in parts.netloc)
+        usable = usable and (parts.port is None or parts.port > 0)
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ValueError("expected https://HOST, or http:// on this machine, without user, query and fragment")
+    return given
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _checked_key(given: Any) -> Any:
+    if isinstance(given, str):
+        try:
+            usable = len(base64.b64decode(given, validate=True)) == KEY_BYTES
+        except (binascii.Error, ValueError):
+            usable = False
+        if not usable:
+            raise ValueError(f"expected a public key of Ed25519: {KEY_BYTES} bytes in Base64")
+    return given
+
+
+KEY_BYTES = 32
+ServerUrl = Annotated[Text, BeforeValidator(_checked_url)]
+PublicKey = Annotated[Text, BeforeValidator(_checked_key)]
+
+
+class ControlPlaneEntry(Strict):
+    """The server whose hooks and policies this process follows."""
+
+    url: ServerUrl = Field(description="The address of the server, with https:// unless it is on this machine.")
+    api_key_env: Text | None = Field(
+        default=None, description="The environment variable with an API key that has the scope hooks:sync."
+    )
+    cache: Text = Field(
+        default=".spanhook/hooks.json",
+        description="The file that keeps the last known set. A relative path starts at the folder of this file.",
+    )
+    fail_mode: Literal["closed", "open"] = Field(
+        default="closed", description="Whether a process that has never had a set refuses all operations, or none."
+    )
+    public_key: PublicKey | None = Field(
+        default=None,
+        description="The server's public key (Ed25519, Base64). With it, sets must be signed, of the expected tenant, "
+        "and not older than the one in force.",
+    )
+    tenant: str | None = Field(
+        default=None, description="The tenant whose sets are expected; by default that of the first one."
+    )
+
+
 class Policy(Strict):
     """A ready-made hook with its settings."""
 
@@ -192,4 +254,5 @@ class Configuration(Strict):
         description="Where policies keep what they count and ask, by name: memory://, sqlite:///FILE or redis://HOST. "
         "A policy uses the one that its store names; otherwise counters, if it counts, or default.",
     )
+    control_plane: ControlPlaneEntry | None = None
     policies: list[Policy] = Field(default_factory=list[Policy], description="Ready-made hooks, in this order.")

@@ -8,7 +8,7 @@ import os
 import queue
 import signal
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any
 
@@ -24,6 +24,7 @@ from spanhook.gating import Hooks
 
 INTERVAL_S = 1.0
 
+_FIXED = "cannot change while the application runs; start it again"
 Signature = tuple[int, ...]
 _UNKNOWN: Signature = ()
 
@@ -42,6 +43,9 @@ class Follower:
         self._file, self._own, self._policies, self._over = file, own, policies, over
         self._trying: tuple[Hooks, ...] = ()
         """What is being activated right now; a fork may find it half done."""
+        self._remote: Mapping[str, Any] = {}
+        self._lock = threading.Lock()
+        """Held while something is being activated."""
         self._known = self._seen = _UNKNOWN
         self._told = ""
         self._asked: queue.SimpleQueue[bool] = queue.SimpleQueue()
@@ -65,6 +69,7 @@ class Follower:
 
     def renew(self) -> None:
         """Start again in a forked child, where the thread does not run."""
+        self._lock = threading.Lock()
         if not self._stopped:
             self._asked = queue.SimpleQueue()
             self._known = self._seen = _UNKNOWN
@@ -83,6 +88,11 @@ class Follower:
                 self.reload()
             else:
                 self.look()
+
+    @property
+    def file(self) -> ConfigurationFile:
+        """The file as it is active."""
+        return self._file
 
     @property
     def takes_signals(self) -> bool:
@@ -114,7 +124,8 @@ class Follower:
                 self._told = ""
                 return False
             file = load_file(self._file.path, self._file.policies)
-            self._apply(file)
+            with self._lock:
+                self._apply(file)
         except BaseException as error:  # code that is imported may even exit
             said = str(error) if isinstance(error, SpanhookError) else f"{type(error).__name__}: {error}"
             self._tell(" ".join(said.split()))
@@ -124,12 +135,12 @@ class Follower:
         return True
 
     def _apply(self, file: ConfigurationFile) -> None:
-        settings, earlier = file.settings(self._over), self._file.settings(self._over)
+        over = {**self._remote, **self._over}
+        settings, earlier = file.settings(over), self._file.settings(over)
+        if file.configuration.control_plane != self._file.configuration.control_plane:
+            raise ConfigurationFileError([file.document.mistake(("control_plane",), _FIXED)])
         if settings.definitions_dir != earlier.definitions_dir:
-            mistake = file.document.mistake(
-                ("settings", "definitions_dir"), "cannot change while the application runs; start it again"
-            )
-            raise ConfigurationFileError([mistake])
+            raise ConfigurationFileError([file.document.mistake(("settings", "definitions_dir"), _FIXED)])
         before, policies = self._own, file.registry()
         own = before
         if own is not None and file.configuration.hooks != self._file.configuration.hooks:
@@ -144,6 +155,24 @@ class Follower:
         if own is not before and own is not None and before is not None:
             before.revert()
             own.apply()
+
+    def join(self, out: Sequence[Hooks], into: Sequence[Hooks], remote: Mapping[str, Any]) -> None:
+        """Activate hooks from elsewhere beside those of the file, with settings that override the file's.
+
+        Args:
+            out: The registries that were activated so before.
+            into: The registries to activate.
+            remote: The settings. Options and variables override them.
+
+        Raises:
+            ConfigurationError: They cannot be used. Nothing has changed.
+            RequirementError: As ``exchange``.
+        """
+        with self._lock:
+            settings = self._file.settings({**remote, **self._over})
+            earlier = self._file.settings({**self._remote, **self._over})
+            exchange(out, into, None if settings == earlier else settings)
+            self._remote = dict(remote)
 
     def _tell(self, why: str) -> None:
         """Log once what is wrong."""

@@ -21,6 +21,7 @@ from spanhook.definitions.contexts import (
 from spanhook.definitions.definition import HookDefinition
 from spanhook.definitions.directory import load_definitions
 from spanhook.definitions.entries import RegisteredHook
+from spanhook.definitions.handler_refs import AllowList
 from spanhook.definitions.in_force import get_registry, set_registry
 from spanhook.definitions.middleware import CallNext, HookAbortError, Middleware
 from spanhook.definitions.registry import HookRegistry
@@ -30,6 +31,7 @@ from spanhook.gating import HookChainResult, HookExecutionLog, HookResult, handl
 
 __all__ = [
     "AgentHookContext",
+    "AllowList",
     "CallNext",
     "HookAbortError",
     "HookChainResult",

@@ -6,8 +6,21 @@ from typing import Any, cast
 from spanhook.definitions.contexts import AGENT_MODEL
 from spanhook.definitions.definition import split_event
 from spanhook.definitions.middleware import Middleware, carried, form_of
+from spanhook.definitions.statistics import Figures
 from spanhook.errors import ConfigurationError
-from spanhook.gating import AFTER, AROUND, BEFORE, ERROR, FunctionHook, Hook, HookSettings, ResultListener
+from spanhook.gating import (
+    AFTER,
+    AROUND,
+    BEFORE,
+    ERROR,
+    Bound,
+    ChainRun,
+    FunctionHook,
+    Hook,
+    HookResult,
+    HookSettings,
+    ResultListener,
+)
 from spanhook.model import Operation
 
 _METHODS = {"before": BEFORE, "around": AROUND, "after": AFTER, "on_error": ERROR}
@@ -24,6 +37,7 @@ class RegisteredFunction(FunctionHook):
 
     Args:
         hook_id: The id of that hook.
+        figures: Its statistics.
         listeners: Called with the result of each hook of its events.
         together: Whether it may run at the same time as other such hooks.
     """
@@ -36,11 +50,20 @@ class RegisteredFunction(FunctionHook):
         settings: HookSettings,
         *,
         hook_id: str,
+        figures: Figures,
         listeners: tuple[ResultListener, ...],
         together: bool = False,
     ) -> None:
         super().__init__(form, function, kinds, settings)
-        self.hook_id, self._listeners, self._together = hook_id, listeners, together
+        self.hook_id, self.figures = hook_id, figures
+        self._listeners, self._together = listeners, together
+
+
+def note(_chain: ChainRun, bound: Bound, result: HookResult, before: HookResult | None) -> None:
+    """Count the result of a registered hook: once, in however many registries there are hooks of its event."""
+    hook = bound.hook
+    if isinstance(hook, RegisteredFunction):
+        hook.figures.note(result, before)
 
 
 def functions_of(
@@ -49,6 +72,7 @@ def functions_of(
     event: str,
     settings: HookSettings,
     listeners: tuple[ResultListener, ...],
+    figures: Figures,
     *,
     concurrent: bool,
 ) -> list[RegisteredFunction]:
@@ -60,6 +84,7 @@ def functions_of(
         event: The event or kind that it runs at.
         settings: The given settings; a ``Hook`` keeps its own unless they are given.
         listeners: Called with the result of each hook of its events.
+        figures: Its statistics.
         concurrent: Whether it runs at the same time as other hooks of its event, after the call.
 
     Raises:
@@ -80,6 +105,7 @@ def functions_of(
             (kind,),
             settings,
             hook_id=hook_id,
+            figures=figures,
             listeners=listeners,
             together=concurrent and form == AFTER,
         )

@@ -9,14 +9,14 @@ from uuid import uuid4
 
 from pydantic import ValidationError
 
-from spanhook.definitions._building import RegisteredFunction, functions_of
-from spanhook.definitions._handler_refs import AllowList
+from spanhook.definitions._building import RegisteredFunction, functions_of, note
 from spanhook.definitions.definition import HookDefinition, split_event
 from spanhook.definitions.directory import mistakes
+from spanhook.definitions.handler_refs import AllowList
 from spanhook.definitions.middleware import Middleware, check
 from spanhook.definitions.statistics import Figures, RegistryStatistics
 from spanhook.errors import ConfigurationError
-from spanhook.gating import Hook, HookSettings, ResultListener, execution_log
+from spanhook.gating import Hook, HookSettings, execution_log
 
 _ATTRIBUTES = ("hook_id", "name", "event_type", "priority", "enabled", "tenant_id", "timeout_ms", "fail_mode")
 _SETTINGS = (*_ATTRIBUTES, "mode", "log_executions")
@@ -83,11 +83,10 @@ class Entering:
     Args:
         allowed: The classes that definitions may refer to.
         concurrent: Events at which the hooks run at the same time.
-        note: Called with the result of each hook.
     """
 
-    def __init__(self, allowed: AllowList, concurrent: Iterable[str], note: ResultListener) -> None:
-        self._allowed, self._note = allowed, note
+    def __init__(self, allowed: AllowList, concurrent: Iterable[str]) -> None:
+        self._allowed = allowed
         self._concurrent = frozenset([concurrent] if isinstance(concurrent, str) else concurrent)
         for event in self._concurrent:
             if _split(event)[1] != "post":
@@ -119,6 +118,30 @@ class Entering:
             return self.defined(definition, figures, str(Path(directory).resolve()))
         except ConfigurationError as error:
             raise ConfigurationError(f"{directory}: hook {definition.hook_id!r}: {error}") from error
+
+    def adopted(
+        self, definitions: Iterable[HookDefinition], known: Mapping[str, RegisteredHook]
+    ) -> tuple[dict[str, RegisteredHook], dict[str, str]]:
+        """Create the entries of a control plane's definitions; those that cannot be used are left out.
+
+        Args:
+            definitions: The definitions.
+            known: The entries of the former ones; what did not change keeps its handler and statistics.
+
+        Returns:
+            The entries, and why the others cannot be used, both by id.
+        """
+        entries, unusable = dict[str, RegisteredHook](), dict[str, str]()
+        for definition in definitions:
+            former = known.get(definition.hook_id)
+            if former is not None and former.definition is not None and former.definition.is_like(definition):
+                entries[definition.hook_id] = former
+                continue
+            try:
+                entries[definition.hook_id] = self.defined(definition, former.figures if former else Figures(), "")
+            except ConfigurationError as error:
+                unusable[definition.hook_id] = str(error)
+        return entries, unusable
 
     def _object(self, hook: Any, settings: dict[str, Any]) -> RegisteredHook:
         if isinstance(hook, type):
@@ -153,13 +176,14 @@ class Entering:
             settings["timeout"] = given.timeout_ms / 1000
         if given.fail_mode is not None:
             settings["fail_mode"] = given.fail_mode
-        listeners = (self._note, execution_log.note) if given.log_executions else (self._note,)
+        listeners = (note, execution_log.note) if given.log_executions else (note,)
         functions = functions_of(
             handler,
             given.hook_id,
             given.event_type,
             settings,
             listeners,
+            figures,
             concurrent=given.event_type in self._concurrent,
         )
         return RegisteredHook(

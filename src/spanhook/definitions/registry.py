@@ -12,21 +12,18 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from spanhook.definitions._building import RegisteredFunction, agent_models
-from spanhook.definitions._handler_refs import AllowList
+from spanhook.definitions._building import agent_models
 from spanhook.definitions.definition import HookDefinition
 from spanhook.definitions.directory import load_definitions, mistakes
 from spanhook.definitions.entries import Entering, RegisteredHook, check_number, statistics_of
+from spanhook.definitions.handler_refs import AllowList
 from spanhook.definitions.middleware import Middleware
 from spanhook.definitions.statistics import Figures, RegistryStatistics
 from spanhook.errors import ConfigurationError
 from spanhook.fork import after_fork
 from spanhook.gating import (
-    Bound,
-    ChainRun,
     Hook,
     HookExecutionLog,
-    HookResult,
     Hooks,
     execution_log,
     find,
@@ -61,7 +58,7 @@ class HookRegistry:
         if max_per_event is not None and (type(max_per_event) is not int or max_per_event < 1):
             raise ConfigurationError(f"max_per_event={max_per_event!r}; expected a whole number above 0")
         self.hooks = Hooks()
-        self._entering = Entering(AllowList(allowed), concurrent, self._note)
+        self._entering = Entering(AllowList(allowed), concurrent)
         self._most = max_per_event
         self._entries: dict[str, RegisteredHook] = {}
         self._running: list[Hook] = []
@@ -211,6 +208,17 @@ class HookRegistry:
             self._become(entries)
         return [entries[one.hook_id] for one in definitions]
 
+    def adopt(self, definitions: Iterable[HookDefinition], before: "HookRegistry | None" = None) -> dict[str, str]:
+        """Register exactly these definitions; returns why some were left out, by id. See ``Entering.adopted``.
+
+        Raises:
+            ConfigurationError: An event would have too many hooks.
+        """
+        entries, unusable = self._entering.adopted(definitions, {} if before is None else before._entries)
+        with self._lock:
+            self._become(entries)
+        return unusable
+
     def available(self) -> dict[str, str]:
         """References by name to the entry points ``spanhook_hook`` of installed distributions.
 
@@ -252,13 +260,6 @@ class HookRegistry:
     def statistics(self) -> RegistryStatistics:
         """Statistics of all registered hooks."""
         return statistics_of(list(self._entries.values()))
-
-    def _note(self, _chain: ChainRun, bound: Bound, result: HookResult, before: HookResult | None) -> None:
-        hook = bound.hook
-        if isinstance(hook, RegisteredFunction):
-            entry = self._entries.get(hook.hook_id)
-            if entry is not None:
-                entry.figures.note(result, before)
 
     # ----------------------------------------------------------------- applying changes
 

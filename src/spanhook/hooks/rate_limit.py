@@ -246,7 +246,7 @@ class _Counter:
         self.remote = address.scheme == "redis"
         self._shown = address.shown
         self._lock = threading.Lock()
-        if address.scheme == "sqlite":
+        if address.scheme in ("sqlite", "postgresql"):
             raise ConfigurationError(
                 f"rate_limit cannot count in {address.shown}; write memory:// for one process, or redis://HOST"
             )

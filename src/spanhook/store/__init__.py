@@ -2,7 +2,7 @@
 
 from spanhook.store.addresses import Address, parse_address
 from spanhook.store.approvals import ApprovalError, ApprovalRequest, Approvals, ApprovalStatus
-from spanhook.store.audit_chain import digest
+from spanhook.store.audit_chain import ZERO, Entry, digest, sealed
 from spanhook.store.audit_check import FileReport, verify
 from spanhook.store.audit_file import AuditFile, Fsync, Head
 from spanhook.store.books import LEASE_S, Book, Reservation, open_book
@@ -18,6 +18,7 @@ __all__ = [
     "LEASE_S",
     "MOST",
     "MOST_FRAMES",
+    "ZERO",
     "Address",
     "Amounts",
     "ApprovalError",
@@ -27,6 +28,7 @@ __all__ = [
     "AuditFile",
     "Book",
     "Caps",
+    "Entry",
     "FileReport",
     "Frame",
     "FrameMemory",
@@ -46,5 +48,6 @@ __all__ = [
     "open_approvals",
     "open_book",
     "parse_address",
+    "sealed",
     "verify",
 ]

@@ -1,4 +1,4 @@
-"""Where a store is: ``memory://``, ``sqlite:///FILE`` or ``redis://HOST:PORT/NUMBER``."""
+"""Where a store is: ``memory://``, ``sqlite:///FILE``, ``redis://HOST:PORT/NUMBER`` or ``postgresql://HOST/NAME``."""
 
 import os
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from spanhook.errors import ConfigurationError
 
-Scheme = Literal["memory", "sqlite", "redis"]
+Scheme = Literal["memory", "sqlite", "redis", "postgresql"]
 
 _EXPECTED = "expected memory://, sqlite:///spanhook.db or redis://127.0.0.1:6379/0"
 
@@ -34,7 +34,8 @@ def parse_address(url: str, folder: str = "") -> Address:
 
     ``memory://`` is memory of this process, which all hooks of it share that give the same name after the slashes.
     ``sqlite:///spanhook.db`` is a relative path, ``sqlite:////var/lib/spanhook.db`` an absolute one. ``rediss://`` is
-    Redis over TLS; ``redis+unix://`` and ``unix://`` are not supported.
+    Redis over TLS; ``redis+unix://`` and ``unix://`` are not supported. PostgreSQL keeps requests for approval; other
+    stores refuse it.
 
     Args:
         url: The address.
@@ -62,5 +63,13 @@ def parse_address(url: str, folder: str = "") -> Address:
             raise ConfigurationError("the address of a Redis has no host; write redis://127.0.0.1:6379/0")
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         return Address("redis", url, shown=f"{scheme}://{host}:{port or 6379}{parts.path}")
+    if scheme in ("postgresql", "postgres"):
+        name = parts.path.removeprefix("/")
+        if not parts.hostname or not name:
+            raise ConfigurationError(
+                "the address of PostgreSQL names no host or no database; write postgresql://HOST/NAME"
+            )
+        host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+        return Address("postgresql", url, shown=f"postgresql://{host}:{port or 5432}/{name}")
     known = f"{scheme}://..." if scheme else "it has no scheme"
     raise ConfigurationError(f"a store cannot be opened ({known}); {_EXPECTED}")

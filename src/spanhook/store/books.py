@@ -282,6 +282,8 @@ def _ledger(scheme: str, url: str, path: str) -> Ledger:
         from spanhook.store.redis_ledger import RedisLedger
 
         return RedisLedger(url)
+    if scheme == "postgresql":
+        raise ConfigurationError("budgets cannot be kept in PostgreSQL; write sqlite:///FILE, or redis://HOST")
     return MemoryLedger()
 
 

@@ -40,4 +40,8 @@ def _made(scheme: str, url: str, path: str) -> Approvals:
         from spanhook.store.redis_approvals import RedisApprovals
 
         return RedisApprovals(url)
+    if scheme == "postgresql":
+        from spanhook.store.postgres_approvals import PostgresApprovals
+
+        return PostgresApprovals(url)
     return MemoryApprovals()

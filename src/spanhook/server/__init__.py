@@ -1,0 +1,37 @@
+"""The control plane: hooks, runs, decisions, usage and approvals over HTTP.
+
+It needs ``pip install "spanhook[server]"``. ``spanhook serve`` runs it.
+"""
+
+from importlib.util import find_spec
+
+from spanhook.errors import ConfigurationError
+
+_NEEDED = ("fastapi", "uvicorn", "jwt", "limits", "prometheus_client", "sqlalchemy", "aiosqlite", "alembic", "pydantic")
+_missing = [name for name in (*_NEEDED, "yaml") if find_spec(name) is None]
+if _missing:
+    raise ConfigurationError(
+        f'spanhook serve needs {", ".join(_missing)}, not installed here: pip install "spanhook[server]"'
+    )
+
+from spanhook.server.app import create_app  # noqa: E402
+from spanhook.server.audit import lines as audit_lines  # noqa: E402
+from spanhook.server.key_store import ApiKey, KeyStore  # noqa: E402
+from spanhook.server.running import serve  # noqa: E402
+from spanhook.server.scopes import LOCAL, SCOPES, Principal, Scope  # noqa: E402
+from spanhook.server.settings import ServerSettings, Tokens, read_settings  # noqa: E402
+
+__all__ = [
+    "LOCAL",
+    "SCOPES",
+    "ApiKey",
+    "KeyStore",
+    "Principal",
+    "Scope",
+    "ServerSettings",
+    "Tokens",
+    "audit_lines",
+    "create_app",
+    "read_settings",
+    "serve",
+]

@@ -1,0 +1,128 @@
+"""The application: routes behind the guard, and what each of them comes to when it fails."""
+
+import math
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+
+from spanhook.errors import Reject, StoreError
+from spanhook.server._document import document
+from spanhook.server.authentication import Authentication
+from spanhook.server.guard import PUBLIC, App, Guard
+from spanhook.server.key_store import KeyStore
+from spanhook.server.measuring import Measures
+from spanhook.server.needs import needs_of
+from spanhook.server.problems import Code, Mistake, Problem
+from spanhook.server.rates import Rates
+from spanhook.server.routes import ROUTERS
+from spanhook.server.services import Services
+from spanhook.server.settings import ServerSettings
+from spanhook.server.tokens import TokenVerifier
+from spanhook.store.control import CursorError, Database
+from spanhook.version import __version__
+
+_CODES: dict[int, Code] = {404: "not_found", 405: "method_not_allowed"}
+
+
+def create_app(settings: ServerSettings, database: Database) -> App:
+    """The ASGI application.
+
+    Args:
+        settings: What can be set of the server.
+        database: The open database; whoever has opened it closes it.
+
+    Raises:
+        ConfigurationError: The secret or the keys of tokens cannot be used.
+    """
+    measures = Measures()
+    services = Services(settings, database, measures)
+    rates = Rates(settings.rate, settings.failures)
+    verifier = TokenVerifier(settings.tokens) if settings.tokens is not None else None
+    authentication = Authentication(
+        required=settings.authenticates, verifier=verifier, keys=KeyStore(database), rates=rates
+    )
+    return Guard(routed(services), settings, authentication, rates, measures)
+
+
+def routed(services: Services) -> FastAPI:
+    """The routes, without the guard."""
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncGenerator[None]:
+        async with services.running():
+            yield
+
+    app = FastAPI(
+        title="spanhook",
+        version=__version__,
+        summary="The control plane of spanhook",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+        separate_input_output_schemas=False,
+    )
+    app.state.services = services
+    for router in ROUTERS:
+        app.include_router(router)
+    for route in api_routes():
+        if route.path not in PUBLIC and needs_of(route) is None:
+            raise AssertionError(f"{route.path} asks for no scope; add a parameter Depends(Needs(...))")
+    app.openapi = lambda: document(app)
+    handlers: dict[Any, Callable[[Request, Any], Any]] = {
+        Problem: _problem,
+        StoreError: _unavailable,
+        CursorError: _wrong_cursor,
+        Reject: _rejected,
+        RequestValidationError: _invalid,
+        HTTPException: _refused,
+    }
+    for kind, handle in handlers.items():
+        app.add_exception_handler(kind, handle)
+    return app
+
+
+def api_routes() -> list[APIRoute]:
+    """All routes of the API."""
+    return [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+
+
+async def _problem(_request: Request, error: Problem) -> JSONResponse:
+    return error.response()
+
+
+async def _unavailable(_request: Request, error: StoreError) -> JSONResponse:
+    return Problem("unavailable", str(error), headers={"Retry-After": "1"}).response()
+
+
+async def _wrong_cursor(_request: Request, error: CursorError) -> JSONResponse:
+    return Problem("invalid", str(error)).response()
+
+
+async def _rejected(_request: Request, error: Reject) -> JSONResponse:
+    """A hook of requests has refused it."""
+    after = {} if error.retry_after is None else {"Retry-After": str(math.ceil(error.retry_after))}
+    status = error.status_code if 400 <= error.status_code < 600 else 403
+    return Problem("rejected", error.reason, headers=after, status=status).response()
+
+
+async def _invalid(_request: Request, error: RequestValidationError) -> JSONResponse:
+    mistakes = [
+        Mistake(place=".".join(map(str, one["loc"])), message=str(one["msg"]).removeprefix("Value error, "))
+        for one in error.errors()
+    ]
+    said = "; ".join(f"{one.place}: {one.message}" for one in mistakes[:3])
+    return Problem("invalid", said or "the request is not valid", errors=mistakes[:50]).response()
+
+
+async def _refused(_request: Request, error: HTTPException) -> JSONResponse:
+    code = _CODES.get(error.status_code, "malformed_request" if error.status_code < 500 else "internal")
+    said = {"not_found": "there is nothing here", "method_not_allowed": "this cannot be done here"}
+    allow = {name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
+    return Problem(code, said.get(code, "the request cannot be read"), headers=allow).response()

@@ -1,0 +1,76 @@
+"""Secrets in the settings of handlers: shown to nobody, and kept when a caller sends back what it was shown.
+
+A setting is a secret if its name says so (``token``, ``password``, ``api_key``...), unless the name ends with ``_env``
+and so names a variable; so are all values of ``headers``, and the user and password of a URL.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, cast
+
+from spanhook.errors import ConfigurationError
+
+MASK = "**********"
+_NAMES = re.compile(
+    r"secret|token|passw|pwd|api_?key|access_?key|private_?key|authorization|credential|cookie", re.IGNORECASE
+)
+_USER = re.compile(r"(?<=://)[^/@\s]*@")
+
+
+def masked(value: Any, *, secret: bool = False) -> Any:
+    """Plain data without its secrets.
+
+    Args:
+        value: The data.
+        secret: Whether all texts in it are secrets.
+    """
+    if isinstance(value, str):
+        return MASK if secret and value else _USER.sub(f"{MASK}@", value)
+    if isinstance(value, Mapping):
+        known = cast("Mapping[str, Any]", value)
+        return {name: masked(one, secret=secret or _is_secret(name)) for name, one in known.items()}
+    if isinstance(value, list | tuple):
+        return [masked(one, secret=secret) for one in cast("list[Any]", value)]
+    return value
+
+
+def unmasked(value: Any, before: Any) -> Any:
+    """Plain data in which masks are replaced by what is at the same place in ``before``.
+
+    Raises:
+        ConfigurationError: There is nothing there, or it is no secret.
+    """
+    return _unmasked(value, before, masked(before))
+
+
+def _unmasked(value: Any, before: Any, shown: Any) -> Any:
+    if isinstance(value, str) and MASK in value:
+        if isinstance(before, str) and shown == value:
+            return before
+        raise ConfigurationError(f"config: {MASK} stands for a secret that is not there; give the secret itself")
+    if isinstance(value, dict):
+        old, seen = _mapping(before), _mapping(shown)
+        known = cast("dict[str, Any]", value)
+        return {name: _unmasked(one, old.get(name), seen.get(name)) for name, one in known.items()}
+    if isinstance(value, list):
+        old, seen = _list(before), _list(shown)
+        given = cast("list[Any]", value)
+        pairs = zip(given, _padded(old, len(given)), _padded(seen, len(given)), strict=True)
+        return [_unmasked(one, was, showed) for one, was, showed in pairs]
+    return value
+
+
+def _padded(values: list[Any], length: int) -> list[Any]:
+    return (values + [None] * length)[:length]
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return list(cast("list[Any]", value)) if isinstance(value, list | tuple) else []
+
+
+def _is_secret(name: str) -> bool:
+    return name == "headers" or (not name.endswith("_env") and _NAMES.search(name) is not None)

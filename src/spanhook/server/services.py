@@ -1,0 +1,51 @@
+"""What routes work with, one set for each application."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from spanhook.server.budgets import Budgets
+from spanhook.server.dry_runs import DryRuns
+from spanhook.server.handlers import Handlers
+from spanhook.server.hook_store import HookStore
+from spanhook.server.measuring import Measures
+from spanhook.server.policy_store import PolicyStore
+from spanhook.server.processes import Processes
+from spanhook.server.sets import Sets, read_signing_key
+from spanhook.server.settings import ServerSettings
+from spanhook.store.control import Database, IngestLimits, Ingestor
+
+
+class Services:
+    """What routes work with.
+
+    Attributes:
+        settings: What can be set of the server.
+        database: The database.
+        measures: The server's own metrics.
+        handlers: Which handlers definitions may name.
+        hooks: The definitions.
+        budgets: The budgets among definitions and policies.
+        policies: The policies of processes.
+        sets: What processes of agents enforce.
+        processes: These processes.
+        dry_runs: Runs definitions on sample contexts.
+        ingestor: Takes telemetry, while the application serves.
+    """
+
+    ingestor: Ingestor
+
+    def __init__(self, settings: ServerSettings, database: Database, measures: Measures) -> None:
+        self.settings, self.database, self.measures = settings, database, measures
+        self.handlers, self.hooks = Handlers(settings), HookStore(database)
+        self.policies, self.budgets = PolicyStore(database), Budgets(database, settings.stores)
+        self.sets, self.processes = Sets(database, read_signing_key(settings.signing_key)), Processes(database)
+        self.dry_runs = DryRuns(settings, self.handlers.allowed)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """What runs as long as the application serves."""
+        self.ingestor = Ingestor(self.database, IngestLimits(body=self.settings.max_telemetry))
+        try:
+            yield
+        finally:
+            await self.ingestor.close()

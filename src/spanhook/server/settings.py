@@ -1,0 +1,225 @@
+"""What can be set of the server, in a file and on the command line."""
+
+import ipaddress
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from spanhook.errors import ConfigurationError
+
+Asymmetric = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
+Symmetric = Literal["HS256", "HS384", "HS512"]
+Rate = Annotated[str, Field(pattern=r"^\d{1,7}/(second|minute|hour)$")]
+_ASYMMETRIC = {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+LEAST_SECRET = 32
+"""Bytes of a shared secret: as long as the shortest of the hashes (RFC 7518, section 3.2)."""
+
+
+class Strict(BaseModel):
+    """Refuses unknown keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Tokens(Strict):
+    """Which bearer tokens (JWT, RFC 7519) are accepted. Exactly one of ``jwks`` and ``secret_env`` is given.
+
+    Attributes:
+        issuer, audience: The required ``iss`` and ``aud``.
+        jwks: The address of the issuer's keys (RFC 7517), ``https://`` or on loopback, or a file with them.
+        secret_env: The environment variable with the shared secret, at least 32 bytes.
+        algorithms: The accepted algorithms: by default RS256 and ES256 with keys, HS256 with a secret.
+        tenant_claim, scope_claim: The claims with the tenant and with the scopes, as a list or separated by spaces.
+        operator_tenant: The tenant whose callers are operators; empty for none.
+        leeway: Seconds by which clocks may differ.
+    """
+
+    issuer: str = Field(min_length=1)
+    audience: str = Field(min_length=1)
+    jwks: str = ""
+    secret_env: str = ""
+    algorithms: tuple[Asymmetric | Symmetric, ...] = ()
+    tenant_claim: str = Field(default="tenant_id", min_length=1)
+    scope_claim: str = Field(default="scope", min_length=1)
+    operator_tenant: str = ""
+    leeway: float = Field(default=10, ge=0, le=300)
+
+    @model_validator(mode="after")
+    def _one_kind_of_key(self) -> Self:
+        if bool(self.jwks) == bool(self.secret_env):
+            raise ValueError("give one of jwks and secret_env")
+        wrong = [one for one in self.algorithms if (one in _ASYMMETRIC) != bool(self.jwks)]
+        if wrong:
+            raise ValueError(f"{', '.join(wrong)} cannot be used with {'jwks' if self.jwks else 'secret_env'}")
+        loopback = self.jwks.startswith(tuple(f"http://{host}" for host in ("localhost", "127.0.0.1", "[::1]")))
+        if "://" in self.jwks and not loopback and not self.jwks.startswith("https://"):
+            raise ValueError(f"jwks is {self.jwks!r}; expected https://, or a file")
+        return self
+
+    @property
+    def accepted(self) -> tuple[str, ...]:
+        """The accepted algorithms."""
+        return self.algorithms or (("RS256", "ES256") if self.jwks else ("HS256",))
+
+
+class ServerSettings(Strict):
+    """What can be set of the server.
+
+    Attributes:
+        host, port: Where it listens.
+        database: ``sqlite:///FILE``, or ``postgresql://...``.
+        approvals: Where requests for approval are kept, such as ``redis://HOST``; by default in the database.
+        tokens: Which bearer tokens are accepted.
+        api_keys: Whether requests need an API key, or a token. Without it and ``tokens`` there is no authentication.
+        allowed_hosts: Names by which the server may be called besides those of loopback and ``host``.
+        allowed_origins: Origins of web pages, such as ``https://admin.example``, that may send changes, besides its
+            own.
+        handlers: Modules and classes that ``handler_ref`` may name; by default as ``HookRegistry`` allows.
+        tenant_handlers: Those of them that need no ``hooks:admin``: with them a tenant can reach no file, no server
+            and no environment variable.
+        stores: The addresses of stores that processes count in, by name, so that use of budgets can be shown.
+        signing_key: A file with a private key (Ed25519, PEM) that the sets of processes are signed with.
+        max_body, max_telemetry: Bytes of a request's body, and of telemetry, compressed or not.
+        rate, failures: How many requests a caller may send, and how many may fail to authenticate from one address,
+            such as ``600/minute``.
+        dry_runs: How many dry runs there may be at a time.
+        dry_run_timeout: Seconds for one dry run.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = Field(default=8321, ge=0, le=65535)
+    database: str = "sqlite:///spanhook.db"
+    approvals: str = ""
+    tokens: Tokens | None = None
+    api_keys: bool = False
+    allowed_hosts: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    handlers: tuple[str, ...] | None = None
+    tenant_handlers: tuple[str, ...] = (
+        "spanhook.hooks.circuit_breaker",
+        "spanhook.hooks.injection_scan",
+        "spanhook.hooks.loop_guard",
+        "spanhook.hooks.pii_redaction",
+        "spanhook.hooks.tool_policy",
+    )
+    stores: dict[str, str] = Field(default_factory=dict[str, str])
+    signing_key: str = ""
+    max_body: int = Field(default=1024 * 1024, ge=1024)
+    max_telemetry: int = Field(default=16 * 1024 * 1024, ge=1024)
+    rate: Rate = "1200/minute"
+    failures: Rate = "60/minute"
+    dry_runs: int = Field(default=2, ge=1, le=64)
+    dry_run_timeout: float = Field(default=10, gt=0, le=60)
+
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _lower(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(one.lower().strip("[]") for one in given)
+
+    @property
+    def authenticates(self) -> bool:
+        """Whether callers must say who they are."""
+        return self.api_keys or self.tokens is not None
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The names by which the server may be called."""
+        own = () if _unspecified(self.host) else (self.host.lower().strip("[]"),)
+        return frozenset((*_LOOPBACK, *own, *self.allowed_hosts))
+
+    def check(self) -> None:
+        """Refuse what would be open to strangers.
+
+        Raises:
+            ConfigurationError: It would listen beyond loopback without authentication, or answer to no name there.
+        """
+        if is_loopback(self.host):
+            return
+        if not self.authenticates:
+            raise ConfigurationError(
+                f"host {self.host!r} is not loopback, and the server has no authentication; set tokens or api_keys, "
+                "for example with --api-keys, or listen on 127.0.0.1"
+            )
+        if _unspecified(self.host) and not self.allowed_hosts:
+            raise ConfigurationError(
+                f"host {self.host!r} is every address of this machine; name those by which the server is called, for "
+                "example with --allow-host spanhook.internal"
+            )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address, or the name ``localhost``, can be reached from this machine alone."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def _unspecified(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_unspecified
+    except ValueError:
+        return host == ""
+
+
+def read_settings(file: str | Path | None = None, **given: Any) -> ServerSettings:
+    """The settings of a file, and what was given instead of them.
+
+    Args:
+        file: A file in YAML with the fields of ``ServerSettings``; ``None`` for none.
+        **given: Fields; ``None`` means that it was not given.
+
+    Raises:
+        ConfigurationError: The file cannot be read, a field is unknown or has an invalid value, or the server would be
+            open to strangers.
+    """
+    fields: Any = {}
+    if file is not None:
+        fields = _read(Path(file))
+    try:
+        settings = ServerSettings.model_validate({**fields, **{k: v for k, v in given.items() if v is not None}})
+    except ValidationError as error:
+        where = f"{file}: " if file is not None else ""
+        raise ConfigurationError(f"{where}{_mistakes(error)}") from None
+    settings.check()
+    return settings
+
+
+def secret_of(tokens: Tokens) -> bytes:
+    """The shared secret.
+
+    Raises:
+        ConfigurationError: The variable is not set, or the secret is too short.
+    """
+    secret = os.environ.get(tokens.secret_env, "").encode()
+    if len(secret) < LEAST_SECRET:
+        state = f"has {len(secret)} bytes" if secret else "is not set"
+        raise ConfigurationError(
+            f"the environment variable {tokens.secret_env!r} {state}; tokens need a secret of at least "
+            f"{LEAST_SECRET} bytes"
+        )
+    return secret
+
+
+def _read(file: Path) -> Any:
+    import yaml
+
+    try:
+        fields = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise ConfigurationError(f"{file} cannot be read: {error}") from None
+    if fields is None:
+        return {}
+    if not isinstance(fields, dict):
+        raise ConfigurationError(f"{file}: expected a mapping with settings of the server, such as port: 8321")
+    return cast("dict[str, Any]", fields)
+
+
+def _mistakes(error: ValidationError) -> str:
+    return "; ".join(
+        ": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"].removeprefix("Value error, "))))
+        for one in error.errors(include_url=False, include_context=False, include_input=False)
+    )

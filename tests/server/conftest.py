@@ -1,0 +1,13 @@
+"""Each test of what is kept in the database runs on SQLite and on a real PostgreSQL."""
+
+from importlib.util import find_spec
+
+from tests.store.conftest import postgres_port, postgres_url
+from tests.store.control.conftest import database, url
+
+__all__ = ["database", "postgres_port", "postgres_url", "url"]
+
+if any(find_spec(name) is None for name in ("fastapi", "sqlalchemy", "jwt")):  # the extra is not in every environment
+    collect_ignore_glob = ["test_*.py", "routes/test_*.py"]
+elif find_spec("schemathesis") is None:  # neither is this
+    collect_ignore = ["test_fuzzing.py"]

@@ -1,0 +1,202 @@
+"""Every route, tried by everybody who may not use it. A new route needs a row in ``ROWS``."""
+
+import itertools
+import time
+from collections.abc import Generator
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from spanhook.server import SCOPES
+from spanhook.server.app import api_routes
+from spanhook.server.guard import PUBLIC
+from spanhook.server.needs import needs_of
+from spanhook.server.scopes import scopes_of
+from tests.server.serving import AUDIENCE, ISSUER, SECRET, TOKENS, Served, bearer, served, token
+
+HOOK = {
+    "name": "x",
+    "event_type": "tool.execute.pre",
+    "handler_ref": "spanhook.hooks.tool_policy:ToolPolicy",
+    "config": {"default": "deny"},
+}
+ROWS: dict[tuple[str, str], tuple[str | None, Any]] = {
+    ("GET", "/healthz"): (None, None),
+    ("GET", "/readyz"): (None, None),
+    ("GET", "/metrics"): ("usage:read", None),
+    ("GET", "/v1/hooks"): ("hooks:read", None),
+    ("POST", "/v1/hooks"): ("hooks:manage", HOOK),
+    ("GET", "/v1/hooks/logs"): ("hooks:read", None),
+    ("GET", "/v1/hooks/logs/{log_id}"): ("hooks:read", None),
+    ("GET", "/v1/hooks/stats"): ("hooks:read", None),
+    ("GET", "/v1/hooks/{hook_id}"): ("hooks:read", None),
+    ("PUT", "/v1/hooks/{hook_id}"): ("hooks:manage", {"priority": 1}),
+    ("DELETE", "/v1/hooks/{hook_id}"): ("hooks:manage", None),
+    ("PUT", "/v1/hooks/{hook_id}/toggle"): ("hooks:manage", None),
+    ("POST", "/v1/hooks/{hook_id}/test"): ("hooks:manage", {"sample_context": {}}),
+    ("GET", "/v1/hooks/{hook_id}/history"): ("hooks:read", None),
+    ("GET", "/v1/sync"): ("hooks:sync", None),
+    ("POST", "/v1/sync/reports"): ("hooks:sync", {"process_id": "1"}),
+    ("GET", "/v1/processes"): ("hooks:read", None),
+    ("GET", "/v1/policy"): ("hooks:admin", None),
+    ("PUT", "/v1/policy"): ("hooks:admin", {"content": ""}),
+    ("GET", "/v1/policy/history"): ("hooks:admin", None),
+    ("POST", "/v1/policy/rollback"): ("hooks:admin", {"version": 1}),
+    ("GET", "/v1/approvals"): ("approvals:decide", None),
+    ("GET", "/v1/approvals/{id}"): ("approvals:decide", None),
+    ("POST", "/v1/approvals/{id}/approve"): ("approvals:decide", {}),
+    ("POST", "/v1/approvals/{id}/deny"): ("approvals:decide", {}),
+    ("GET", "/v1/runs"): ("runs:read", None),
+    ("GET", "/v1/runs/{run_id}"): ("runs:read", None),
+    ("GET", "/v1/decisions"): ("runs:read", None),
+    ("GET", "/v1/usage"): ("usage:read", None),
+    ("GET", "/v1/budgets"): ("usage:read", None),
+    ("POST", "/v1/traces"): ("telemetry:write", {"resourceSpans": []}),
+    ("POST", "/v1/metrics"): ("telemetry:write", {"resourceMetrics": []}),
+    ("POST", "/v1/logs"): ("telemetry:write", {"resourceLogs": []}),
+}
+"""Method and path of each route, with the scope that it needs (``None``: it is public) and a body that it takes."""
+
+GUARDED = [row for row, (scope, _) in ROWS.items() if scope is not None]
+OTHER_KEY = rsa.generate_private_key(65537, 2048)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    settings: dict[str, Any] = {"rate": "1000000/minute", "failures": "1000000/minute"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPANHOOK_TEST_SECRET", SECRET)
+        with served(tmp_path_factory.mktemp("all"), api_keys=True, tokens=TOKENS, **settings) as one:
+            yield one
+
+
+@pytest.fixture(scope="module")
+def theirs(server: Served) -> str:
+    """The id of another tenant's hook."""
+    made = server.client.post("/v1/hooks", json=HOOK, headers=bearer(token("globex", ["hooks:manage"])))
+    assert made.status_code == 201, made.text
+    return made.json()["hook_id"]
+
+
+def ask(server: Served, row: tuple[str, str], headers: dict[str, str], **ids: str) -> tuple[int, str]:
+    method, path = row
+    given = {"hook_id": "hook_000000000000", "log_id": "0", "run_id": "0", "id": "0", **ids}
+    response = server.client.request(method, path.format(**given), json=ROWS[row][1], headers=headers)
+    problem = response.headers["content-type"] == "application/problem+json"
+    return response.status_code, response.json()["code"] if problem else ""
+
+
+def test_the_document_has_the_same_routes(server: Served) -> None:
+    paths = server.client.get("/openapi.json").json()["paths"]
+    assert {(method.upper(), path) for path, methods in paths.items() for method in methods} == set(ROWS)
+
+
+def test_every_route_has_a_row_and_asks_for_what_it_says() -> None:
+    found = {
+        (method, route.path): getattr(needs_of(route), "scope", None)
+        for route in api_routes()
+        for method in route.methods or ()
+    }
+    assert found == {row: scope for row, (scope, _) in ROWS.items()}
+    assert {path for (_, path), (scope, _) in ROWS.items() if scope is None} == PUBLIC - {"/openapi.json"}
+
+
+NOW = int(time.time())
+NO_KEY: Any = None
+UNSIGNED = jwt.encode({"iss": ISSUER, "aud": AUDIENCE, "exp": NOW + 60}, NO_KEY, "none")
+FORGED = {
+    "nobody": {},
+    "an empty token": bearer("x"),
+    "an expired token": bearer(token("acme", SCOPES, exp=NOW - 3600)),
+    "a token that is not valid yet": bearer(token("acme", SCOPES, nbf=NOW + 3600)),
+    "a token without expiry": bearer(token("acme", SCOPES, exp=None)),
+    "a token of another issuer": bearer(token("acme", SCOPES, iss="https://evil.example")),
+    "a token for another audience": bearer(token("acme", SCOPES, aud="other")),
+    "a token without tenant": bearer(token(None, SCOPES)),
+    "a token of another secret": bearer(token("acme", SCOPES, key="another secret of thirty-two bytes!")),
+    "a token of another algorithm": bearer(token("acme", SCOPES, key=SECRET * 2, algorithm="HS512")),
+    "a token of another kind of key": bearer(token("acme", SCOPES, key=OTHER_KEY, algorithm="RS256")),
+    "an unsigned token": bearer(UNSIGNED),
+    "a token without its signature": bearer(token("the operators", SCOPES).rpartition(".")[0] + "."),
+    "another token's signature": bearer(
+        token("the operators", SCOPES).rpartition(".")[0] + "." + token("acme", SCOPES).rpartition(".")[2]
+    ),
+    "a key that nobody made": bearer("shk_000000000000_" + "a" * 43),
+    "credentials of another kind": {"Authorization": "Basic b3BlcmF0b3I6b3BlcmF0b3I="},
+    "credentials elsewhere": {"X-API-Key": token("acme", SCOPES), "Cookie": f"session={token('acme', SCOPES)}"},
+}
+
+
+@pytest.mark.parametrize("row", GUARDED, ids=" ".join)
+def test_nobody_gets_in_with_forged_credentials(server: Served, theirs: str, row: tuple[str, str]) -> None:
+    for name, headers in FORGED.items():
+        status, code = ask(server, row, headers, hook_id=theirs)
+        assert (status, code[:12]) == (401, "credentials_"), name
+
+
+@pytest.mark.parametrize("row", GUARDED, ids=" ".join)
+def test_nobody_gets_in_with_other_scopes(server: Served, theirs: str, row: tuple[str, str]) -> None:
+    needed = ROWS[row][0]
+    enough = [one for one in SCOPES if needed in scopes_of([one])]
+    others = [one for one in SCOPES if one not in enough]
+    for scopes in (*([one] for one in others), others, [], ["*"], [f"{needed} "[:-2]], ["HOOKS:ADMIN"]):
+        for tenant in ("globex", "the operators"):
+            status, code = ask(server, row, bearer(token(tenant, scopes)), hook_id=theirs)
+            assert (status, code) == (403, "scope_missing"), scopes
+    for scope in enough:
+        tenant = "the operators" if row[1] == "/metrics" else "globex"
+        assert ask(server, row, bearer(token(tenant, [scope])))[1] not in ("scope_missing", "operators_only")
+
+
+NAMED = [row for row in GUARDED if "{" in row[1]]
+
+
+@pytest.mark.parametrize("row", NAMED, ids=" ".join)
+def test_nobody_gets_at_what_is_anothers(server: Served, theirs: str, row: tuple[str, str]) -> None:
+    for tenant, scopes in itertools.product(("acme", "globex2", "GLOBEX", "globex ", "%"), (SCOPES, ["hooks:admin"])):
+        if ROWS[row][0] in scopes_of(scopes):
+            assert ask(server, row, bearer(token(tenant, scopes)), hook_id=theirs) == (404, "not_found"), tenant
+    mine = server.client.get(f"/v1/hooks/{theirs}", headers=bearer(token("globex", ["hooks:read"])))
+    assert (mine.status_code, mine.json()["version"]) == (200, 1)
+
+
+HOSTILE = [
+    "../../etc/passwd", "%2e%2e%2fetc", "' OR 1=1 --", '"; DROP TABLE spanhook_hooks; --', "%00", "<script>", "é" * 60,
+    "%", "_", "a" * 201, "\u202e", "%F0%9F%92%A9", "%ff",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("row", NAMED, ids=" ".join)
+def test_hostile_ids_are_only_ids_that_there_are_not(server: Served, row: tuple[str, str]) -> None:
+    for text in HOSTILE:
+        status, _ = ask(server, row, bearer(token("acme", SCOPES)), hook_id=text, log_id=text, run_id=text, id=text)
+        assert status in (404, 405, 422), text
+
+
+def test_hostile_parameters_find_nothing(server: Served, theirs: str) -> None:
+    every = bearer(token("acme", SCOPES))
+    for text in HOSTILE:
+        for name in ("event", "tenant", "cursor", "enabled", "limit"):
+            response = server.client.get("/v1/hooks", params={name: text}, headers=every)
+            assert response.status_code in (200, 422)
+            assert theirs not in response.text
+
+
+def test_deep_and_odd_json_is_refused_and_no_crash(server: Served) -> None:
+    headers = {**bearer(token("acme", SCOPES)), "Content-Type": "application/json"}
+    for body in (
+        b"[" * 100_000,
+        b'{"a":' * 50_000 + b"1" + b"}" * 50_000,
+        b"\xff\xfe",
+        b"",
+        b"null",
+        b"1e999",
+        b"[]",
+        b'{"name": "\\ud800", "event": "tool.execute.pre", "handler_ref": "spanhook.hooks.tool_policy:ToolPolicy"}',
+        b'{"priority": ' + b"9" * 5000 + b"}",
+    ):
+        response = server.client.post("/v1/hooks", content=body, headers=headers)
+        assert response.status_code in (400, 422), body[:50]
+        assert response.headers["content-type"] == "application/problem+json"

@@ -1,0 +1,96 @@
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from spanhook.errors import ConfigurationError
+from spanhook.server.running import address, listen
+
+
+@contextmanager
+def command(folder: Path, *arguments: str) -> Generator[tuple[subprocess.Popen[str], str]]:
+    """``spanhook serve`` as a process, and the address that it has printed."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "spanhook", "serve", "--port", "0", *arguments],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        found = re.search(r"http://\S+", line)
+        assert found is not None, f"{line}{process.communicate()}"
+        yield process, found[0]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("name", [signal.SIGTERM, signal.SIGINT])
+def test_the_server_says_where_it_is_and_ends_when_told(tmp_path: Path, name: signal.Signals) -> None:
+    with command(tmp_path) as (process, url):
+        assert httpx.get(f"{url}/readyz").json() == {"status": "ok"}
+        assert (tmp_path / "spanhook.db").is_file()
+        process.send_signal(name)
+        out, errors = process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert out == ""
+        assert errors.splitlines() == ["Without authentication: whoever can call it on this machine may do everything."]
+
+
+def test_a_request_that_does_not_end_does_not_keep_the_server(tmp_path: Path) -> None:
+    with command(tmp_path) as (process, url):
+        port = int(url.rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port)) as slow:
+            slow.sendall(
+                b"POST /v1/nothing HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                b"Content-Length: 100\r\n\r\n{"
+            )
+            assert httpx.get(f"{url}/healthz").status_code == 200
+            begun = time.monotonic()
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=60)
+            assert process.returncode == 0
+            assert time.monotonic() - begun < 30  # five seconds, on a machine that has nothing else to do
+
+
+def test_a_port_that_is_taken_is_named_with_the_fix() -> None:
+    taken = socket.create_server(("127.0.0.1", 0))
+    with taken, pytest.raises(ConfigurationError, match="is taken; choose another with --port"):
+        listen("127.0.0.1", taken.getsockname()[1])
+
+
+def test_a_host_that_is_none_of_this_machine_is_named() -> None:
+    with pytest.raises(ConfigurationError, match=r"192\.0\.2\.1"):
+        listen("192.0.2.1", 0)
+    with pytest.raises(ConfigurationError, match="cannot be used"):
+        listen("no such host.invalid", 0)
+
+
+def test_the_command_ends_with_2_when_it_cannot_serve(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        command = [sys.executable, "-m", "spanhook", "serve", "--port", port]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"spanhook: port {port} of 127.0.0.1 is taken; choose another with --port, or any free one with --port 0\n"
+    )
+
+
+def test_an_address_of_ipv6_has_brackets() -> None:
+    if not socket.has_ipv6 or not os.path.exists("/proc/net/if_inet6"):
+        pytest.skip("this machine has no IPv6")
+    with listen("::1", 0) as one:
+        assert address("::1", one) == f"http://[::1]:{one.getsockname()[1]}"

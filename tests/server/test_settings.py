@@ -1,0 +1,93 @@
+from pathlib import Path
+
+import pytest
+
+from spanhook.errors import ConfigurationError
+from spanhook.server import ServerSettings, Tokens, read_settings
+from spanhook.server.settings import is_loopback, secret_of
+
+TOKENS = {"issuer": "https://login.example", "audience": "spanhook", "secret_env": "SPANHOOK_TEST_SECRET"}
+
+
+def test_without_a_file_the_server_is_for_this_machine() -> None:
+    settings = read_settings()
+    assert (settings.host, settings.port, settings.authenticates) == ("127.0.0.1", 8321, False)
+    assert settings.hosts == {"127.0.0.1", "localhost", "::1"}
+
+
+def test_what_is_given_overrides_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "server.yaml"
+    file.write_text("port: 9000\napi_keys: true\nallowed_hosts: [Spanhook.Internal]\n")
+    settings = read_settings(file, port=9001, host=None)
+    assert (settings.port, settings.host, settings.api_keys) == (9001, "127.0.0.1", True)
+    assert "spanhook.internal" in settings.hosts
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("prot: 1", "prot"),
+        ("port: 70000", "port"),
+        ("- 1", "expected a mapping"),
+        ("a: [", "cannot be read"),
+        ("rate: often", "rate"),
+        ("tokens: {issuer: a, audience: b}", "one of jwks and secret_env"),
+        ("tokens: {issuer: a, audience: b, jwks: x, secret_env: y}", "one of jwks and secret_env"),
+        ("tokens: {issuer: a, audience: b, jwks: x, algorithms: [HS256]}", "HS256 cannot be used with jwks"),
+        ("tokens: {issuer: a, audience: b, secret_env: x, algorithms: [RS256]}", "RS256 cannot be used"),
+        ("tokens: {issuer: a, audience: b, secret_env: x, algorithms: [none]}", "algorithms"),
+        ("tokens: {issuer: a, audience: b, jwks: 'http://login.example/keys'}", "expected https://"),
+        ("tokens: {audience: b, secret_env: x}", "issuer"),
+        ("tokens: {issuer: a, secret_env: x}", "audience"),
+    ],
+)
+def test_a_mistake_is_named(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "server.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigurationError, match=said):
+        read_settings(file)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"none\.yaml"):
+        read_settings(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "spanhook.internal", ""])
+def test_nobody_beyond_this_machine_is_served_without_authentication(host: str) -> None:
+    with pytest.raises(ConfigurationError, match="no authentication"):
+        read_settings(host=host)
+
+
+def test_every_address_needs_the_names_of_the_server() -> None:
+    with pytest.raises(ConfigurationError, match="allow-host"):
+        read_settings(host="0.0.0.0", api_keys=True)
+    assert read_settings(host="0.0.0.0", api_keys=True, allowed_hosts=["a.example"]).hosts >= {"a.example"}
+    assert "192.0.2.1" in read_settings(host="192.0.2.1", api_keys=True).hosts
+
+
+def test_loopback_is_what_only_this_machine_reaches() -> None:
+    assert all(map(is_loopback, ("127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost", "LOCALHOST")))
+    assert not any(map(is_loopback, ("", "0.0.0.0", "::", "10.0.0.1", "localhost.example", "127.0.0.1.example")))
+
+
+def test_algorithms_are_those_of_the_kind_of_key() -> None:
+    assert Tokens(issuer="a", audience="b", secret_env="x").accepted == ("HS256",)
+    assert Tokens(issuer="a", audience="b", jwks="https://a.example").accepted == ("RS256", "ES256")
+
+
+def test_a_shared_secret_is_there_and_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    tokens = Tokens.model_validate(TOKENS)
+    monkeypatch.delenv("SPANHOOK_TEST_SECRET", raising=False)
+    with pytest.raises(ConfigurationError, match="is not set"):
+        secret_of(tokens)
+    monkeypatch.setenv("SPANHOOK_TEST_SECRET", "x" * 31)
+    with pytest.raises(ConfigurationError, match="has 31 bytes"):
+        secret_of(tokens)
+    monkeypatch.setenv("SPANHOOK_TEST_SECRET", "x" * 32)
+    assert secret_of(tokens) == b"x" * 32
+
+
+def test_settings_cannot_be_changed() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        ServerSettings().port = 1  # pyright: ignore[reportAttributeAccessIssue]

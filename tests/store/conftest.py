@@ -1,0 +1,33 @@
+"""A PostgreSQL server for the tests of stores."""
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from uuid import uuid4
+
+import pytest
+
+from spanhook.cli.conformance.servers.postgres_server import PROGRAMS, USER, running_postgres
+
+
+@pytest.fixture(scope="session")
+def postgres_port() -> Iterator[int]:
+    if PROGRAMS is None:
+        pytest.skip("PostgreSQL is not installed")
+    if find_spec("psycopg") is None:
+        pytest.skip("psycopg is not installed")
+    with running_postgres() as port:
+        yield port
+
+
+@pytest.fixture
+def postgres_url(postgres_port: int) -> Iterator[str]:
+    """An empty database of its own."""
+    import psycopg
+    from psycopg.sql import SQL, Identifier
+
+    name = f"test_{uuid4().hex}"
+    server = f"postgresql://{USER}@127.0.0.1:{postgres_port}"
+    with psycopg.connect(f"{server}/postgres", autocommit=True) as connection:
+        connection.execute(SQL("CREATE DATABASE {}").format(Identifier(name)))
+        yield f"{server}/{name}"
+        connection.execute(SQL("DROP DATABASE {} WITH (FORCE)").format(Identifier(name)))
