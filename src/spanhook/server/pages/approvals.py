@@ -28,7 +28,7 @@ async def page(request: Request, principal: Decider, services: Serving, status: 
         request.scope,
         "approvals.html",
         approvals=shown,
-        status=status,
+        chosen=status,
         statuses=get_args(Status),
         live="/events/approvals" if status == "pending" else "",
     )

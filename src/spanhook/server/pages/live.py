@@ -87,13 +87,13 @@ async def _events(
     services.streams += 1
     try:
         seen = await _digest(read)
-        yield {"event": "ready", "data": "", "retry": 3000}
+        yield {"event": "ready", "data": "now", "retry": 3000}
         for _ in range(round(LASTS_S / EVERY_S)):
             await asyncio.sleep(EVERY_S)
             now = await _digest(read)
             if now != seen:
                 seen = now
-                yield {"event": "change", "data": ""}
+                yield {"event": "change", "data": "now"}
     except (StoreError, Problem):
         return  # the browser asks again
     finally:
