@@ -69,11 +69,11 @@ def stacked(labels: Sequence[str], series: Sequence[Sequence[float]]) -> Chart:
 
 
 def ceiling(value: float) -> float:
-    """The next 1, 2 or 5 with zeros that is not below a value; 1 for none."""
+    """The next round number that is not below a value; 1 for none."""
     if not 0 < value < math.inf:
         return 1.0
     size = 10.0 ** math.floor(math.log10(value))
-    return next(size * step for step in (1, 2, 5, 10) if size * step >= value * (1 - 1e-9))
+    return next(size * step for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if size * step >= value * (1 - 1e-9))
 
 
 def _column(at: int, label: str, series: Sequence[Sequence[float]], width: float, top: float) -> Column:

@@ -13,7 +13,7 @@ def count(value: float) -> str:
         return f"{value:,.0f}"
     for size, unit in _UNITS:
         if abs(value) >= size:
-            return f"{value / size:.1f}{unit}"
+            return f"{value / size:.1f}".removesuffix(".0") + unit
     return f"{value:,.0f}"
 
 
