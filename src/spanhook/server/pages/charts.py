@@ -82,7 +82,8 @@ def _column(at: int, label: str, series: Sequence[Sequence[float]], width: float
         height = max(0.0, values[at]) / top * HEIGHT
         if height:
             x = at * width + width * _GAP / 2
-            bars.append(Bar(round(x, 2), round(HEIGHT - below - height, 2), round(width * (1 - _GAP), 2), height, number))
+            y, wide = round(HEIGHT - below - height, 2), round(width * (1 - _GAP), 2)
+            bars.append(Bar(round(x, 2), y, wide, height, number))
         below += height
     values = tuple(one[at] for one in series)
     return Column(label, values, round(at * width, 2), round(width, 2), tuple(bars))

@@ -35,18 +35,22 @@ async def page(
     cursor: Cursor = "",
 ) -> Response:
     """Decisions, the latest first."""
-    given: dict[str, str] = {"hook": hook, "decision": decision, "event": event, "run": run, "agent": agent}
-    given |= {"user": user}
     found = await list_decisions(
         principal,
         services,
-        **given,
+        hook=hook,
+        decision=decision,
         mode=mode or None,
+        event=event,
+        run=run,
+        agent=agent,
+        user=user,
         since=time_in(since, "since"),
         until=time_in(until, "until"),
         cursor=cursor,
     )
-    given |= {"mode": mode, "since": since, "until": until}
+    given: dict[str, str] = {"hook": hook, "decision": decision, "event": event, "run": run, "agent": agent}
+    given |= {"user": user, "mode": mode, "since": since, "until": until}
     return render(
         request.scope,
         "decisions.html",

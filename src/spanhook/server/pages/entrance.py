@@ -51,7 +51,7 @@ async def log_in(request: Request, services: Serving, form: Form) -> Response:
 
 
 @router.post("/logout")
-async def log_out(form: Form) -> Response:
+async def log_out(_form: Form) -> Response:
     """End the session in this browser."""
     response = goes_to("/login")
     response.delete_cookie(sessions.COOKIE, path="/", httponly=True, samesite="strict")

@@ -132,7 +132,7 @@ async def set_mode(hook_id: HookId, principal: Manager, services: Serving, form:
 
 
 @router.post("/{hook_id}/delete")
-async def delete(hook_id: HookId, principal: Manager, services: Serving, form: Form) -> Response:
+async def delete(hook_id: HookId, principal: Manager, services: Serving, _form: Form) -> Response:
     """Delete a definition."""
     await delete_hook(hook_id, principal, services)
     return goes_to("/hooks")
@@ -170,9 +170,7 @@ def _again(
     """The form as it was sent, with what is wrong about it."""
     if problem.code not in _MENDABLE or not wants_page(request.scope):
         raise problem
-    return _form(
-        request, draft.with_form(form, schema), schema, stored, error=problem.detail, status=problem.status
-    )
+    return _form(request, draft.with_form(form, schema), schema, stored, error=problem.detail, status=problem.status)
 
 
 async def _whole(hook_id: str, principal: Principal, services: Services) -> Hook:

@@ -81,9 +81,7 @@ def _stream(services: Services, read: Callable[[], Awaitable[list[BaseModel]]]) 
     return EventSourceResponse(_events(services, read), ping=30)
 
 
-async def _events(
-    services: Services, read: Callable[[], Awaitable[list[BaseModel]]]
-) -> AsyncGenerator[dict[str, Any]]:
+async def _events(services: Services, read: Callable[[], Awaitable[list[BaseModel]]]) -> AsyncGenerator[dict[str, Any]]:
     services.streams += 1
     try:
         seen = await _digest(read)

@@ -38,17 +38,23 @@ async def page(
     cursor: Cursor = "",
 ) -> Response:
     """Runs, the latest first."""
-    given = {"search": search, "status": status, "agent": agent, "tenant": tenant, "user": user}
-    given |= {"session": session, "model": model, "hook": hook}
     found = await list_runs(
         principal,
         services,
-        **given,
+        status=status,
+        agent=agent,
+        tenant=tenant,
+        user=user,
+        session=session,
+        model=model,
+        hook=hook,
+        search=search,
         since=time_in(since, "since"),
         until=time_in(until, "until"),
         cursor=cursor,
     )
-    given |= {"since": since, "until": until}
+    given = {"search": search, "status": status, "agent": agent, "tenant": tenant, "user": user}
+    given |= {"session": session, "model": model, "hook": hook, "since": since, "until": until}
     more = address(request, cursor=found.next_cursor) if found.next_cursor else ""
     first = address(request, cursor="") if cursor else ""
     filtered = any(given.values())

@@ -86,7 +86,7 @@ def config_from(form: Fields, fields: list[Field], before: dict[str, Any]) -> di
 
 
 def _others(text: str) -> dict[str, Any]:
-    value = _read(text, "Other settings") if text else {}
+    value: Any = _read(text, "Other settings") if text else {}
     if not isinstance(value, dict):
         raise Problem("invalid", "Other settings: expected a JSON object")
     return cast("dict[str, Any]", value)

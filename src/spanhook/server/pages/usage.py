@@ -22,6 +22,7 @@ Accountant = Annotated[Principal, Depends(Needs("usage:read"))]
 MOST_DAYS = 366
 _DAYS, _ROWS = 30, 20
 _GROUPS: tuple[tuple[Group, str], ...] = (("model", "Models"), ("agent", "Agents"), ("user", "Users"))
+_TENANTS: tuple[Group, str] = ("tenant", "Tenants")
 
 
 @router.get("")
@@ -41,14 +42,12 @@ async def page(
     given = {"tenant": tenant, "user": user, "agent": agent, "model": model}
 
     async def by(*groups: Group, limit: int) -> list[UsageGroup]:
-        found = await get_usage(
-            principal, services, by=list(groups), since=first, until=last, limit=limit, **given
-        )
+        found = await get_usage(principal, services, by=list(groups), since=first, until=last, limit=limit, **given)
         return found.usage
 
     days = {one.day: one for one in await by("day", limit=MOST_DAYS) if one.day is not None}
     (total,) = await by(limit=1)
-    groups = _GROUPS if not principal.operator else (*_GROUPS, ("tenant", "Tenants"))
+    groups = (*_GROUPS, _TENANTS) if principal.operator else _GROUPS
     tables = [(name, title, await by(name, limit=_ROWS)) for name, title in groups]
     cost, tokens = _charts(days, first, last)
     return render(

@@ -77,7 +77,7 @@ def waterfall(run: RunWithTrace, decisions: list[Decision]) -> list[Row]:
 
 
 def _nested(spans: list[Span]) -> list[tuple[Span, int]]:
-    """All spans in the order of their rows. Those whose parent is not there, or that go round in a circle, are roots."""
+    """All spans in the order of their rows. Roots are those whose parent is not there, and one of each circle."""
     children, known = defaultdict[str, list[Span]](list), {one.span_id for one in spans}
     for one in spans:
         children[one.parent_id if one.parent_id in known else ""].append(one)
