@@ -192,6 +192,7 @@ THROUGH = {
     "server/handlers": "server/routes/test_hooks",
     "server/measuring": "server/routes/test_health",
     "server/needs": "server/test_every_route",
+    "server/pages/hook_forms": "server/pages/test_hooks",
     "server/routes/hook_models": "server/routes/test_hooks",
     "server/routes/run_models": "server/routes/test_runs",
     "server/services": "server/test_app",

@@ -21,6 +21,7 @@ Serving = Annotated[Services, Depends(services_of)]
 Accountant = Annotated[Principal, Depends(Needs("usage:read"))]
 MOST_DAYS = 366
 _DAYS, _ROWS = 30, 20
+_EPOCH = date(1970, 1, 1)
 _GROUPS: tuple[tuple[Group, str], ...] = (("model", "Models"), ("agent", "Agents"), ("user", "Users"))
 _TENANTS: tuple[Group, str] = ("tenant", "Tenants")
 
@@ -68,9 +69,9 @@ async def page(
 
 def _days(since: str, until: str) -> tuple[date, date]:
     last = day_in(until, "until") or datetime.now(UTC).date()
-    first = day_in(since, "since") or max(date.min, last - timedelta(days=min(_DAYS - 1, last.toordinal() - 1)))
-    if not 0 <= (last - first).days < MOST_DAYS:
-        raise Problem("invalid", f"from {first} until {last}: expected 1 to {MOST_DAYS} days")
+    first = day_in(since, "since") or max(_EPOCH, last - timedelta(days=min(_DAYS, last.toordinal()) - 1))
+    if first < _EPOCH or not 0 <= (last - first).days < MOST_DAYS:
+        raise Problem("invalid", f"from {first} until {last}: expected up to {MOST_DAYS} days, none before {_EPOCH}")
     return first, last
 
 
