@@ -66,7 +66,8 @@ def test_a_session_ends_with_the_key_and_by_logging_out(server: Served) -> None:
     first.send("/logout")
     assert first.path == "/login"
     assert "Log in" in first.open("/hooks")
-    assert second.open("/hooks") and second.path == "/hooks"
+    assert second.open("/hooks")
+    assert second.path == "/hooks"
     server.with_database(lambda one: KeyStore(one).revoke(LOCAL, text.split("_")[1]))
     assert "Log in" in second.open("/hooks")
 
@@ -75,7 +76,8 @@ def test_forms_of_others_do_not_log_anybody_in_or_out(server: Served, key: str) 
     browser = logged_in(server, key)
     for path, headers in (("/login", {}), ("/logout", {}), ("/logout", {"Origin": "https://evil.example"})):
         assert browser.client.post(path, data={"key": key, "csrf": "0" * 64}, headers=headers).status_code == 403
-    assert browser.open("/hooks") and browser.path == "/hooks"
+    assert browser.open("/hooks")
+    assert browser.path == "/hooks"
 
 
 @pytest.mark.parametrize(
@@ -106,5 +108,6 @@ def test_without_authentication_pages_are_there_at_once(tmp_path_factory: pytest
         browser = Browser(one)
         assert "No runs yet" in browser.open("/")
         assert browser.path == "/runs"
-        assert browser.open("/login") and browser.path == "/runs"
+        assert browser.open("/login")
+        assert browser.path == "/runs"
         assert "Log out" not in browser.text

@@ -117,8 +117,13 @@ def test_handlers_that_are_not_allowed_are_not_offered(server: Served, manager: 
 
 def test_secrets_are_masked_and_kept(server: Served) -> None:
     admin = browser(server, "hooks:admin", tenant="")
-    given = {"name": "remote", "event_type": "tool.execute.pre", "handler_ref": "spanhook.hooks.remote_policy._hook:RemotePolicy",
-             "config": {"url": "https://policy.example/v1", "service": "http", "headers": {"Authorization": "Bearer s3cret"}}}  # fmt: skip
+    headers = {"Authorization": "Bearer s3cret"}
+    given = {
+        "name": "remote",
+        "event_type": "tool.execute.pre",
+        "handler_ref": "spanhook.hooks.remote_policy._hook:RemotePolicy",
+        "config": {"url": "https://policy.example/v1", "service": "http", "headers": headers},
+    }
     made = server.client.post("/v1/hooks", json=given, headers=server.key("", "hooks:admin"))
     assert made.status_code == 201, made.text
     admin.open(f"/hooks/{made.json()['hook_id']}")

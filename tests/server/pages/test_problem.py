@@ -23,14 +23,21 @@ def test_browsers_get_a_page_and_programs_problem_details(server: Served) -> Non
 
 
 @pytest.mark.parametrize(
-    ("path", "status"),
-    [("/runs?since=yesterday", 422), ("/runs?cursor=x", 422), ("/usage?since=2026-02-30", 422), ("/hooks?cursor=x", 422),
-     ("/usage?since=2020-01-01&until=2026-01-01", 422), ("/decisions?mode=x", 422), ("/approvals?status=x", 422)],
-)  # fmt: skip
-def test_wrong_parameters_are_told(server: Served, path: str, status: int) -> None:
+    "path",
+    [
+        "/runs?since=yesterday",
+        "/runs?cursor=x",
+        "/usage?since=2026-02-30",
+        "/usage?since=2020-01-01&until=2026-01-01",
+        "/hooks?cursor=x",
+        "/decisions?mode=x",
+        "/approvals?status=x",
+    ],
+)
+def test_wrong_parameters_are_told(server: Served, path: str) -> None:
     browser = Browser(server)
     assert "invalid" in browser.open(path)
-    assert browser.page.status_code == status
+    assert browser.page.status_code == 422
 
 
 def test_what_the_guard_refuses_is_a_page_too(server: Served) -> None:

@@ -27,8 +27,8 @@ def marked_up(number: int = 1) -> list[dict[str, Any]]:
     """A run with markup in every field that is a text."""
     trace, now = f"{number:032x}", time.time_ns() - 10**9
     times = {"startTimeUnixNano": str(now), "endTimeUnixNano": str(now + 5 * 10**8)}
-    shared = {"spanhook.run.id": f"{MARKUP}{number}", "user.id": MARKUP, "gen_ai.agent.name": MARKUP, "session.id": MARKUP,
-              "gen_ai.conversation.id": MARKUP, "error.type": MARKUP, "spanhook.status": MARKUP, MARKUP: MARKUP}  # fmt: skip
+    names = ("user.id", "gen_ai.agent.name", "gen_ai.conversation.id", "error.type", "spanhook.status", MARKUP)
+    shared = {"spanhook.run.id": f"{MARKUP}{number}", **dict.fromkeys(names, MARKUP)}
     decision = {"spanhook.hook": MARKUP, "spanhook.event": MARKUP, "spanhook.decision": MARKUP,
                 "spanhook.decision.reason": MARKUP}  # fmt: skip
     messages = json.dumps([{"role": MARKUP, "parts": [{"type": "text", "content": MARKUP}]}])

@@ -34,8 +34,8 @@ def test_each_setting_has_a_field_of_its_sort() -> None:
         one.name: one for one in fields_for(SCHEMA, {"limit": "5", "tools": ["x", "y"], "rules": [{"deny": ["z"]}]})
     }
     assert {name: one.sort for name, one in fields.items()} == {
-        "limit": "text", "retries": "integer", "share": "number", "strict": "switch", "mode": "choice", "tools": "lines",
-        "rules": "json",
+        "limit": "text", "retries": "integer", "share": "number", "strict": "switch", "mode": "choice",
+        "tools": "lines", "rules": "json",
     }  # fmt: skip
     assert (fields["limit"].value, fields["limit"].required) == ("5", True)
     assert (fields["retries"].value, fields["strict"].value, fields["share"].value) == ("3", "true", "")

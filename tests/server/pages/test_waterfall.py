@@ -9,20 +9,20 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def span(name: str, parent: str = "", start: float = 0, took: float = 1, **given: Any) -> Span:
-    fields: dict[str, Any] = {"run_id": "r", "kind": "", "status": "", "scope": "", "failed": False, "message": ""}
-    times = {"start": BEGIN + timedelta(seconds=start), "end": BEGIN + timedelta(seconds=start + took)}
-    return Span(
-        **{
-            **fields,
-            "span_id": name,
-            "parent_id": parent,
-            "name": name,
-            "attributes": {},
-            "events": [],
-            **times,
-            **given,
-        }
-    )
+    fields: dict[str, Any] = {
+        "run_id": "r",
+        "kind": "",
+        "status": "",
+        "scope": "",
+        "failed": False,
+        "message": "",
+        "attributes": {},
+        "events": [],
+        "start": BEGIN + timedelta(seconds=start),
+        "end": BEGIN + timedelta(seconds=start + took),
+        **given,
+    }
+    return Span(span_id=name, parent_id=parent, name=name, **fields)
 
 
 def rows(*spans: Span, decisions: list[Decision] | None = None, logs: list[LogRecord] | None = None) -> list[Row]:
