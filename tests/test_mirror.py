@@ -201,6 +201,7 @@ THROUGH = {
     "server/needs": "server/test_every_route",
     "server/policy_store": "server/routes/test_policies",
     "server/revisions": "server/test_sets",
+    "server/pages/hook_forms": "server/pages/test_hooks",
     "server/routes/hook_models": "server/routes/test_hooks",
     "server/routes/run_models": "server/routes/test_runs",
     "server/routes/sync_models": "server/routes/test_sync",

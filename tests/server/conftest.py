@@ -7,7 +7,9 @@ from tests.store.control.conftest import database, url
 
 __all__ = ["database", "postgres_port", "postgres_url", "url"]
 
-if any(find_spec(name) is None for name in ("fastapi", "sqlalchemy", "jwt")):  # the extra is not in every environment
-    collect_ignore_glob = ["test_*.py", "routes/test_*.py"]
+if any(
+    find_spec(name) is None for name in ("fastapi", "sqlalchemy", "jwt", "jinja2", "sse_starlette")
+):  # the extra is not in every environment
+    collect_ignore_glob = ["test_*.py", "pages/test_*.py", "routes/test_*.py"]
 elif find_spec("schemathesis") is None:  # neither is this
     collect_ignore = ["test_fuzzing.py"]

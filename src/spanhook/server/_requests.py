@@ -10,6 +10,29 @@ CHANGES = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 """Methods that change something."""
 
 
+PAGES = frozenset(("", "login", "logout", "runs", "decisions", "usage", "hooks", "approvals", "events", "static"))
+"""The first part of the paths of web pages."""
+
+
+def is_page(path: str) -> bool:
+    """Whether a path is one of the web pages, not of the HTTP API."""
+    return path.startswith("/") and path[1:].partition("/")[0] in PAGES
+
+
+def wants_page(scope: Scope) -> bool:
+    """Whether a browser asks for a web page, so that a problem is told as one, too."""
+    return is_page(scope["path"]) and "text/html" in (header(scope, "accept") or "")
+
+
+def cookie(scope: Scope, name: str) -> str:
+    """The value of a cookie; empty if it is not there."""
+    for part in (header(scope, "cookie") or "").split(";"):
+        known, _, value = part.strip().partition("=")
+        if known == name:
+            return value
+    return ""
+
+
 def header(scope: Scope, name: str) -> str | None:
     """The value of a header, without surrounding spaces; ``None`` if it is not there, or there twice."""
     wanted = name.lower().encode()

@@ -7,17 +7,19 @@ from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import Response
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 
 from spanhook.errors import Reject, StoreError
 from spanhook.server._document import document
+from spanhook.server._requests import Scope, wants_page
 from spanhook.server.authentication import Authentication
 from spanhook.server.guard import PUBLIC, App, Guard
 from spanhook.server.key_store import KeyStore
 from spanhook.server.measuring import Measures
 from spanhook.server.needs import needs_of
+from spanhook.server.pages import PAGE_ROUTERS, problem_page
 from spanhook.server.problems import Code, Mistake, Problem
 from spanhook.server.rates import Rates
 from spanhook.server.routes import ROUTERS
@@ -41,13 +43,13 @@ def create_app(settings: ServerSettings, database: Database) -> App:
         ConfigurationError: The secret or the keys of tokens cannot be used.
     """
     measures = Measures()
-    services = Services(settings, database, measures)
     rates = Rates(settings.rate, settings.failures)
     verifier = TokenVerifier(settings.tokens) if settings.tokens is not None else None
     authentication = Authentication(
         required=settings.authenticates, verifier=verifier, keys=KeyStore(database), rates=rates
     )
-    return Guard(routed(services), settings, authentication, rates, measures)
+    services = Services(settings, database, measures, authentication)
+    return Guard(routed(services), settings, authentication, rates, measures, answer)
 
 
 def routed(services: Services) -> FastAPI:
@@ -69,9 +71,9 @@ def routed(services: Services) -> FastAPI:
         separate_input_output_schemas=False,
     )
     app.state.services = services
-    for router in ROUTERS:
+    for router in (*ROUTERS, *PAGE_ROUTERS):
         app.include_router(router)
-    for route in api_routes():
+    for route in (*api_routes(), *page_routes()):
         if route.path not in PUBLIC and needs_of(route) is None:
             raise AssertionError(f"{route.path} asks for no scope; add a parameter Depends(Needs(...))")
     app.openapi = lambda: document(app)
@@ -93,36 +95,46 @@ def api_routes() -> list[APIRoute]:
     return [route for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
 
 
-async def _problem(_request: Request, error: Problem) -> JSONResponse:
-    return error.response()
+def page_routes() -> list[APIRoute]:
+    """All routes of the web pages."""
+    return [route for router in PAGE_ROUTERS for route in router.routes if isinstance(route, APIRoute)]
 
 
-async def _unavailable(_request: Request, error: StoreError) -> JSONResponse:
-    return Problem("unavailable", str(error), headers={"Retry-After": "1"}).response()
+def answer(problem: Problem, scope: Scope) -> Response:
+    """The response to a problem: a web page if a browser has asked for one, otherwise problem details."""
+    return problem_page(problem, scope) if wants_page(scope) else problem.response()
 
 
-async def _wrong_cursor(_request: Request, error: CursorError) -> JSONResponse:
-    return Problem("invalid", str(error)).response()
+async def _problem(request: Request, error: Problem) -> Response:
+    return answer(error, request.scope)
 
 
-async def _rejected(_request: Request, error: Reject) -> JSONResponse:
+async def _unavailable(request: Request, error: StoreError) -> Response:
+    return answer(Problem("unavailable", str(error), headers={"Retry-After": "1"}), request.scope)
+
+
+async def _wrong_cursor(request: Request, error: CursorError) -> Response:
+    return answer(Problem("invalid", str(error)), request.scope)
+
+
+async def _rejected(request: Request, error: Reject) -> Response:
     """A hook of requests has refused it."""
     after = {} if error.retry_after is None else {"Retry-After": str(math.ceil(error.retry_after))}
     status = error.status_code if 400 <= error.status_code < 600 else 403
-    return Problem("rejected", error.reason, headers=after, status=status).response()
+    return answer(Problem("rejected", error.reason, headers=after, status=status), request.scope)
 
 
-async def _invalid(_request: Request, error: RequestValidationError) -> JSONResponse:
+async def _invalid(request: Request, error: RequestValidationError) -> Response:
     mistakes = [
         Mistake(place=".".join(map(str, one["loc"])), message=str(one["msg"]).removeprefix("Value error, "))
         for one in error.errors()
     ]
     said = "; ".join(f"{one.place}: {one.message}" for one in mistakes[:3])
-    return Problem("invalid", said or "the request is not valid", errors=mistakes[:50]).response()
+    return answer(Problem("invalid", said or "the request is not valid", errors=mistakes[:50]), request.scope)
 
 
-async def _refused(_request: Request, error: HTTPException) -> JSONResponse:
+async def _refused(request: Request, error: HTTPException) -> Response:
     code = _CODES.get(error.status_code, "malformed_request" if error.status_code < 500 else "internal")
     said = {"not_found": "there is nothing here", "method_not_allowed": "this cannot be done here"}
     allow = {name: value for name, value in (error.headers or {}).items() if name.lower() == "allow"}
-    return Problem(code, said.get(code, "the request cannot be read"), headers=allow).response()
+    return answer(Problem(code, said.get(code, "the request cannot be read"), headers=allow), request.scope)

@@ -1,8 +1,10 @@
 """Finds out who sends a request."""
 
+import time
 from typing import Protocol
 
-from spanhook.server._requests import Scope, address_of, has, header
+from spanhook.server import sessions
+from spanhook.server._requests import Scope, address_of, cookie, has, header, is_page
 from spanhook.server.keys import split_key
 from spanhook.server.problems import Problem
 from spanhook.server.rates import Rates
@@ -18,6 +20,10 @@ class Keys(Protocol):
 
     async def verify(self, key_id: str, secret: str) -> Principal | None:
         """Whose key it is; ``None`` if there is no such key, or it does not hold any more."""
+        ...
+
+    async def kept(self, key_id: str) -> str | None:
+        """The hash that is kept of a key's secret; ``None`` if there is no such key."""
         ...
 
 
@@ -41,12 +47,48 @@ class Authentication:
         Raises:
             Problem: The caller is not known.
         """
-        if not self._required and not has(scope, "authorization"):
+        if has(scope, "authorization"):
+            return await self._counted(scope, None)
+        if not self._required:
             return _local(scope)
+        session = cookie(scope, sessions.COOKIE) if is_page(scope["path"]) else ""
+        if session:
+            return await self._of_session(session)
+        return await self._counted(scope, None)
+
+    async def log_in(self, scope: Scope, key: str) -> str:
+        """The cookie of a new session of the web pages.
+
+        Args:
+            scope: The request.
+            key: The API key.
+
+        Raises:
+            Problem: The key is not valid, or too many were not.
+        """
+        await self._counted(scope, key)
+        found = split_key(key)
+        if found is None:
+            raise Problem("credentials_invalid", "log in with an API key; a token cannot be used here")
+        key_id, secret = found
+        kept = await self._keys.kept(key_id) or ""
+        return sessions.seal(key_id, secret, kept, int(time.time()) + sessions.LASTS_S)
+
+    async def _of_session(self, session: str) -> Principal:
+        """Whose session it is. What is none is not counted as a failure: there is nothing to guess."""
+        key_id = sessions.key_id_of(session, time.time())
+        kept = await self._keys.kept(key_id) if key_id else None
+        secret = sessions.unseal(session, kept) if kept else ""
+        principal = await self._keys.verify(key_id, secret) if secret else None
+        if principal is None:
+            raise Problem("credentials_missing", "the session has ended; log in again")
+        return principal
+
+    async def _counted(self, scope: Scope, credentials: str | None) -> Principal:
         address = address_of(scope)
         await self._rates.check_failures(address)
         try:
-            return await self._recognized(_credentials(scope))
+            return await self._recognized(_credentials(scope) if credentials is None else credentials)
         except Problem as problem:
             if problem.code == "credentials_invalid":
                 await self._rates.count_failure(address)

@@ -10,7 +10,7 @@ from typing import Any
 
 from spanhook.diagnostics import internal
 from spanhook.errors import StoreError
-from spanhook.server._requests import CHANGES, Scope, has, header, host_of
+from spanhook.server._requests import CHANGES, Scope, has, header, host_of, is_page
 from spanhook.server.authentication import Authentication
 from spanhook.server.measuring import Measures
 from spanhook.server.problems import Problem
@@ -22,7 +22,8 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Any, Receive, Send], Awaitable[None]]
 
-PUBLIC = frozenset(("/healthz", "/readyz", "/openapi.json"))
+STATIC = ("/static/pages.css", "/static/pages.js", "/static/icon.svg")
+PUBLIC = frozenset(("/healthz", "/readyz", "/openapi.json", "/", "/login", "/logout", *STATIC))
 """Paths that need no authentication."""
 TELEMETRY = frozenset(("/v1/traces", "/v1/metrics", "/v1/logs"))
 _UNCOUNTED = TELEMETRY | {"/v1/sync"}
@@ -46,12 +47,26 @@ class Guard:
     """Middleware that lets only those requests through that may be served.
 
     It puts the ``Principal`` into ``state.principal`` of the request.
+
+    Args:
+        app: What serves them.
+        settings: What can be set of the server.
+        authentication: Recognizes callers.
+        rates: Limits of requests.
+        measures: The server's own metrics.
+        answer: The response to a problem with a request, from its ASGI scope.
     """
 
     def __init__(
-        self, app: App, settings: ServerSettings, authentication: Authentication, rates: Rates, measures: Measures
+        self,
+        app: App,
+        settings: ServerSettings,
+        authentication: Authentication,
+        rates: Rates,
+        measures: Measures,
+        answer: Callable[[Problem, Any], App],
     ) -> None:
-        self._app, self._settings = app, settings
+        self._app, self._settings, self._answer = app, settings, answer
         self._authentication, self._rates, self._measures = authentication, rates, measures
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
@@ -63,7 +78,7 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
 
     async def _serve(self, scope: Any, receive: Receive, send: Send) -> None:
-        response = Response(send)
+        response = Response(send, self._answer)
         with self._measures.request(scope, response):
             try:
                 checked = await self._checked(scope, receive)
@@ -137,8 +152,8 @@ class Response:
         status: Its status; 0 before it begins.
     """
 
-    def __init__(self, send: Send) -> None:
-        self._send = send
+    def __init__(self, send: Send, answer: Callable[[Problem, Any], App]) -> None:
+        self._send, self._answer = send, answer
         self.status = 0
 
     async def send(self, message: Message) -> None:
@@ -155,9 +170,9 @@ class Response:
         """Send a problem, unless the response has begun: then the connection is closed by raising it."""
         if self.status:
             raise problem
-        response = problem.response()
         if problem.code in ("body_too_large", "request_timeout"):
-            response.headers["connection"] = "close"
+            problem.headers["Connection"] = "close"
+        response = self._answer(problem, scope)
         await response(scope, receive, self.send)
 
 
@@ -168,7 +183,7 @@ def plain(path: str) -> str:
 
 def _check_type(scope: Scope) -> None:
     given = (header(scope, "content-type") or "").partition(";")[0].strip().lower()
-    expected = ["application/json"]
+    expected = ["application/x-www-form-urlencoded" if is_page(scope["path"]) else "application/json"]
     if scope["path"] in TELEMETRY:
         expected.append("application/x-protobuf")
     if given not in expected:

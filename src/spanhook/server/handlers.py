@@ -1,6 +1,10 @@
 """Which handlers definitions may name, and whether a definition can be used."""
 
 import asyncio
+import importlib
+from typing import Any
+
+from pydantic.errors import PydanticUserError
 
 from spanhook.definitions import AllowList, HookDefinition, HookRegistry
 from spanhook.errors import ConfigurationError
@@ -41,6 +45,44 @@ class Handlers:
             await asyncio.to_thread(self._make, definition)
         except ConfigurationError as error:
             raise Problem("invalid", str(error)) from None
+
+    async def schema(self, reference: str) -> dict[str, Any] | None:
+        """The JSON schema of a handler's settings; ``None`` if it takes none.
+
+        Raises:
+            Problem: It is not allowed, or cannot be used.
+        """
+        if not self._all.allows(reference):
+            raise Problem("handler_not_allowed", f"handler_ref {reference!r} is not allowed")
+        return await asyncio.to_thread(self._schema, reference)
+
+    async def choices(self, principal: Principal) -> list[str]:
+        """References to the handlers that are known by name, and that the caller may use."""
+        found = await asyncio.to_thread(self._choices)
+        admin = principal.may("hooks:admin")
+        return [one for one in found if admin or self._of_tenants.allows(one)]
+
+    def _schema(self, reference: str) -> dict[str, Any] | None:
+        try:
+            config = self._all.load(reference).config
+            return None if config is None else config.model_json_schema()
+        except (ConfigurationError, PydanticUserError) as error:
+            raise Problem("invalid", str(error)) from None
+
+    def _choices(self) -> list[str]:
+        """Entries that are classes, under the name of the module that they are defined in."""
+        return sorted({found for entry in self._all.entries if (found := self._where(entry))})
+
+    def _where(self, entry: str) -> str:
+        module, _, name = entry.partition(":")
+        if not name:
+            return ""
+        try:
+            cls: Any = getattr(importlib.import_module(module), name)
+        except Exception:  # an extra that is not installed here
+            return ""
+        found = f"{cls.__module__}:{cls.__name__}"
+        return found if self._all.allows(found) else entry
 
     def _make(self, definition: HookDefinition) -> None:
         HookRegistry(allowed=self.allowed, max_per_event=1).register(definition)

@@ -133,6 +133,16 @@ class KeyStore:
             await self._note_use(key_id, now)
         return Principal(key_id, key.tenant, not key.tenant, key.scopes, "key")
 
+    async def kept(self, key_id: str) -> str | None:
+        """The hash that is kept of a key's secret; ``None`` if there is no such key.
+
+        Raises:
+            StoreError: The database cannot be used now.
+        """
+        async with self._database.reading() as connection:
+            found = await connection.execute(select(_table.c.hash).where(_table.c.key_id == key_id))
+            return found.scalar_one_or_none()
+
     async def _note_use(self, key_id: str, now: int) -> None:
         """Note when a key was used. It is not worth a failed request, such as when the disk is full."""
         try:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from spanhook.server.authentication import Authentication
 from spanhook.server.budgets import Budgets
 from spanhook.server.dry_runs import DryRuns
 from spanhook.server.handlers import Handlers
@@ -22,6 +23,7 @@ class Services:
         settings: What can be set of the server.
         database: The database.
         measures: The server's own metrics.
+        authentication: Recognizes callers, and lets those of the web pages log in.
         handlers: Which handlers definitions may name.
         hooks: The definitions.
         budgets: The budgets among definitions and policies.
@@ -30,12 +32,16 @@ class Services:
         processes: These processes.
         dry_runs: Runs definitions on sample contexts.
         ingestor: Takes telemetry, while the application serves.
+        streams: How many pages are live.
     """
 
     ingestor: Ingestor
 
-    def __init__(self, settings: ServerSettings, database: Database, measures: Measures) -> None:
+    def __init__(
+        self, settings: ServerSettings, database: Database, measures: Measures, authentication: Authentication
+    ) -> None:
         self.settings, self.database, self.measures = settings, database, measures
+        self.authentication, self.streams = authentication, 0
         self.handlers, self.hooks = Handlers(settings), HookStore(database)
         self.policies, self.budgets = PolicyStore(database), Budgets(database, settings.stores)
         self.sets, self.processes = Sets(database, read_signing_key(settings.signing_key)), Processes(database)

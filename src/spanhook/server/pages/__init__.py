@@ -1,0 +1,21 @@
+"""The web pages: runs, decisions, usage, hooks and approvals for people.
+
+They call the functions of the HTTP API's routes, and so ask for the same scopes and show the same tenants.
+"""
+
+from fastapi import APIRouter
+
+from spanhook.server.pages import approvals, decisions, entrance, hooks, live, runs, usage
+from spanhook.server.pages.problem import problem_page
+
+PAGE_ROUTERS: tuple[APIRouter, ...] = (
+    entrance.router,
+    live.router,
+    runs.router,
+    decisions.router,
+    usage.router,
+    hooks.router,
+    approvals.router,
+)
+
+__all__ = ["PAGE_ROUTERS", "problem_page"]

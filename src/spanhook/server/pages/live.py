@@ -1,0 +1,103 @@
+"""Server-sent events that tell a page that what it shows has changed. The page then loads itself again.
+
+A stream ends after a while, and the browser asks for another: so it outlives neither a session nor a revoked key.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Response
+from pydantic import BaseModel
+from sse_starlette import EventSourceResponse
+
+from spanhook.errors import StoreError
+from spanhook.server.needs import Needs, services_of
+from spanhook.server.problems import Problem
+from spanhook.server.routes.approvals import list_approvals
+from spanhook.server.routes.hooks import list_hooks, statistics
+from spanhook.server.routes.runs import get_usage, list_decisions, list_runs
+from spanhook.server.scopes import Principal
+from spanhook.server.services import Services
+
+router = APIRouter(prefix="/events", include_in_schema=False)
+
+Serving = Annotated[Services, Depends(services_of)]
+EVERY_S, LASTS_S = 2.0, 120.0
+"""How often it is looked, and how long a stream lasts, in seconds."""
+MOST_STREAMS = 200
+_NEWEST = 20
+
+
+@router.get("/runs")
+async def of_runs(principal: Annotated[Principal, Depends(Needs("runs:read"))], services: Serving) -> Response:
+    """Runs and decisions."""
+
+    async def read() -> list[BaseModel]:
+        return [
+            await list_runs(principal, services, limit=_NEWEST),
+            await list_decisions(principal, services, limit=_NEWEST),
+        ]
+
+    return _stream(services, read)
+
+
+@router.get("/usage")
+async def of_usage(principal: Annotated[Principal, Depends(Needs("usage:read"))], services: Serving) -> Response:
+    """Tokens and cost."""
+
+    async def read() -> list[BaseModel]:
+        return [await get_usage(principal, services, by=[])]
+
+    return _stream(services, read)
+
+
+@router.get("/hooks")
+async def of_hooks(principal: Annotated[Principal, Depends(Needs("hooks:read"))], services: Serving) -> Response:
+    """Definitions and their statistics."""
+
+    async def read() -> list[BaseModel]:
+        return [await list_hooks(principal, services, limit=200), await statistics(principal, services)]
+
+    return _stream(services, read)
+
+
+@router.get("/approvals")
+async def of_approvals(
+    principal: Annotated[Principal, Depends(Needs("approvals:decide"))], services: Serving
+) -> Response:
+    """Requests for approval that are open."""
+
+    async def read() -> list[BaseModel]:
+        return [await list_approvals(principal, services)]
+
+    return _stream(services, read)
+
+
+def _stream(services: Services, read: Callable[[], Awaitable[list[BaseModel]]]) -> EventSourceResponse:
+    if services.streams >= MOST_STREAMS:
+        raise Problem("rate_limited", "too many pages are live at a time", headers={"Retry-After": "30"})
+    return EventSourceResponse(_events(services, read), ping=30)
+
+
+async def _events(services: Services, read: Callable[[], Awaitable[list[BaseModel]]]) -> AsyncGenerator[dict[str, Any]]:
+    services.streams += 1
+    try:
+        seen = await _digest(read)
+        yield {"event": "ready", "data": "now", "retry": 3000}
+        for _ in range(round(LASTS_S / EVERY_S)):
+            await asyncio.sleep(EVERY_S)
+            now = await _digest(read)
+            if now != seen:
+                seen = now
+                yield {"event": "change", "data": "now"}
+    except (StoreError, Problem):
+        return  # the browser asks again
+    finally:
+        services.streams -= 1
+
+
+async def _digest(read: Callable[[], Awaitable[list[BaseModel]]]) -> bytes:
+    shown = "\n".join([one.model_dump_json() for one in await read()])
+    return hashlib.blake2b(shown.encode("utf-8", "surrogatepass")).digest()

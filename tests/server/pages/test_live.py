@@ -1,0 +1,55 @@
+import json
+from collections.abc import Generator, Iterator
+
+import pytest
+
+from spanhook.server.pages import live
+from tests.server.routes.test_runs import run
+from tests.server.serving import Served, served
+
+
+@pytest.fixture
+def server(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Generator[Served]:
+    monkeypatch.setattr(live, "EVERY_S", 0.05)
+    monkeypatch.setattr(live, "LASTS_S", 30.0)
+    with served(tmp_path_factory.mktemp("live")) as one:
+        yield one
+
+
+def events(lines: Iterator[str]) -> Iterator[str]:
+    return (line.removeprefix("event: ") for line in lines if line.startswith("event: "))
+
+
+def test_a_page_is_told_of_runs(server: Served) -> None:
+    with server.client.stream("GET", "/events/runs") as response:
+        assert response.headers["content-type"].startswith("text/event-stream")
+        assert response.headers["cache-control"] == "no-store"
+        told = events(response.iter_lines())
+        assert next(told) == "ready"
+        body = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": run("acme", 1)}]}]})
+        server.client.post("/v1/traces", content=body, headers={"Content-Type": "application/json"})
+        assert next(told) == "change"
+
+
+def test_a_page_is_told_of_hooks_once(server: Served) -> None:
+    hook = {"name": "x", "event_type": "tool.execute.pre", "handler_ref": "spanhook.hooks.tool_policy:ToolPolicy",
+            "config": {"default": "deny"}}  # fmt: skip
+    with server.client.stream("GET", "/events/hooks") as response:
+        told = events(response.iter_lines())
+        assert next(told) == "ready"
+        assert server.client.post("/v1/hooks", json=hook).status_code == 201
+        assert next(told) == "change"
+
+
+def test_streams_end_and_are_bounded(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "LASTS_S", 0.1)
+    for path in ("runs", "usage", "hooks", "approvals"):
+        with server.client.stream("GET", f"/events/{path}") as response:
+            assert list(events(response.iter_lines())) == ["ready"]
+    monkeypatch.setattr(live, "MOST_STREAMS", 0)
+    response = server.client.get("/events/runs")
+    assert (response.status_code, response.json()["code"], response.headers["retry-after"]) == (
+        429,
+        "rate_limited",
+        "30",
+    )
