@@ -43,6 +43,16 @@ def nearest(cases: list[tuple[Subject, str]]) -> list[Any]:
     return [pytest.param(case, marks=[pytest.mark.slow] if case[0].name in slow else []) for case in cases]
 
 
+def one_way_each(cases: list[tuple[Subject, str]]) -> list[Any]:
+    """The cases, of which default tests take a way of each subject in this process, and slow tests the rest."""
+    slow = {subject.name for subject in OVER_HTTP}
+    first = dict(reversed([(subject.name, way) for subject, way in cases if subject.name not in slow]))
+    return [
+        pytest.param((subject, way), marks=[] if first.get(subject.name) == way else [pytest.mark.slow])
+        for subject, way in cases
+    ]
+
+
 def named(case: tuple[Subject, str]) -> str:
     """The name of a case in test ids."""
     return f"{case[0].name}-{case[1]}".replace(" ", "_")

@@ -170,6 +170,9 @@ class Remote:
         if task.cancelled():  # cancelled before its first step
             self._discard()
             self.error = asyncio.CancelledError()
+        # What refers back to this object, as the context does by `owner`, would keep it until the next collection.
+        self._task = self._paused = None
+        del self._context, self._make, self._discard
         self._say(DONE)
 
     def _say(self, message: str) -> None:

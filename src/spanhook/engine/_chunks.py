@@ -5,6 +5,7 @@ Errors in reading them do not affect the consumer.
 
 from array import array
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from spanhook.diagnostics import internal
@@ -42,6 +43,11 @@ class Reading:
         except Exception as error:
             internal.report("extract.chunk", error, lost=1)
             return True
+
+    @property
+    def brief(self) -> Callable[[Any], bool] | None:
+        """Reads a chunk of the usual form, and says whether it has it; ``None`` if all are to be read by ``shows``."""
+        return None if self._timed or self.ends_complete else getattr(self._chunks, "brief", None)
 
     def is_complete(self) -> bool:
         """Whether the last chunk has arrived."""

@@ -34,15 +34,17 @@ class Ending:
         plain: Nothing is tracked: the stream is no operation itself, or its operation has ended.
         dead: The source must not be stepped, because a hook refused or answered the call.
         hand: Called by a finalizer when the consumer drops the stream: a C function.
+        brief: Reads a chunk of the usual form, and says whether it has it; set while a step consists of nothing else.
     """
 
-    __slots__ = ("_ends", "_loop", "_reading", "_run", "dead", "hand", "is_async", "op", "plain")
+    __slots__ = ("_ends", "_loop", "_reading", "_run", "brief", "dead", "hand", "is_async", "op", "plain")
 
     def __init__(self, *, is_async: bool) -> None:
         self.is_async = is_async
         self.op: Record | None = None
         self.plain = self.dead = False
         self.hand: Callable[[], Any] = int
+        self.brief: Callable[[Any], bool] | None = None
         self._ends = count()
         self._run: Run | None = None
         self._reading: Reading | None = None
@@ -77,6 +79,7 @@ class Ending:
         """The stream has ended: run the remaining hooks and end the operation."""
         if next(self._ends):  # it was dropped while an object that belongs to it is being closed
             return
+        self.brief = None
         self.plain = not self.dead
         returned(op)
         self._read(op)
@@ -117,6 +120,7 @@ class Ending:
         self.hand = int
         if op is None or op.ended or self.plain or self.dead or next(self._ends):
             return
+        self.brief = None
         self.plain = True
         self._leave(op)
         self._end_alone(op)

@@ -72,6 +72,11 @@ class Holding(Ending):
         self.source = source
         return True
 
+    def _release(self, op: Record) -> None:
+        super()._release(op)
+        if not self._whole:
+            self._body = None  # whose holder leads back here
+
     def _read(self, op: Record) -> None:
         if self._windowed is not None and self._reading is not None:
             for chunk in self._windowed.left():

@@ -80,9 +80,13 @@ class SyncIterator(Tracked):
     def __next__(self) -> Any:
         track = self._self_track
         try:
-            if track.plain:
+            brief = track.brief
+            if brief is not None:
+                chunk = track.quick(brief)
+            elif track.plain:
                 return track.source.__next__()
-            chunk = track.take()
+            else:
+                chunk = track.take()
         except BaseException as error:
             shed(error)
             raise
@@ -151,8 +155,10 @@ class AsyncIterator(Tracked):
         return self
 
     async def __anext__(self) -> Any:
+        track = self._self_track
         try:
-            chunk = await self._self_track.atake()
+            brief = track.brief
+            chunk = await (track.atake() if brief is None else track.aquick(brief))
         except BaseException as error:
             shed(error)
             raise

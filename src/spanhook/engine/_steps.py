@@ -1,7 +1,7 @@
 """The steps of a stream that is running: the consumer's next chunk, with the operation's context around it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from opentelemetry.context import Context
@@ -58,18 +58,15 @@ class Steps(Holding, ABC):
                                 set_context(held[0])
                             finally:
                                 current.set(held[1])
-                told = self._reading
-                if told is None or told.shows(op, chunk):
+                if self._shows(op, chunk):
+                    told = self._reading
                     if told is not None and told.ends_complete and told.is_complete():
                         await self._finish(op)
                         outcome(op)
                     return chunk
                 method, args = ("__anext__", ()) if self.is_async else ("__next__", ())
         except BaseException as error:
-            if not op.reported and not op.handed:
-                self.plain, op.ended = not self.dead, True
-                reaper.put((Steps._interrupted, self, op, error))
-                await_end(op)
+            self._cut(op, error)
             raise
 
     def take(self) -> Any:
@@ -100,18 +97,62 @@ class Steps(Holding, ABC):
                                 set_context(held[0])
                             finally:
                                 current.set(held[1])
-                told = self._reading
-                if told is None or told.shows(op, chunk):
+                if self._shows(op, chunk):
+                    told = self._reading
                     if told is not None and told.ends_complete and told.is_complete():
                         drive(self._finish(op))
                         outcome(op)
                     return chunk
         except BaseException as error:
-            if not op.reported and not op.handed:
-                self.plain, op.ended = not self.dead, True
-                reaper.put((Steps._interrupted, self, op, error))
-                await_end(op)
+            self._cut(op, error)
             raise
+
+    def quick(self, brief: Callable[[Any], bool]) -> Any:
+        """``take`` while ``brief`` is set."""
+        op: Any = self.op
+        try:
+            try:
+                chunk = self.source.__next__()
+            except BaseException as error:
+                return drive(self._stopped(op, error))
+            if brief(chunk) or self._shows(op, chunk):
+                return chunk
+        except BaseException as error:
+            self._cut(op, error)
+            raise
+        return self.take()
+
+    async def aquick(self, brief: Callable[[Any], bool]) -> Any:
+        """``quick`` of an async stream."""
+        op: Any = self.op
+        try:
+            try:
+                chunk = await self.source.__anext__()
+            except BaseException as error:
+                return await self._stopped(op, error)
+            if brief(chunk) or self._shows(op, chunk):
+                return chunk
+        except BaseException as error:
+            self._cut(op, error)
+            raise
+        return await self.atake()
+
+    def _shows(self, op: Record, chunk: Any) -> bool:
+        """Read a chunk; returns whether the consumer sees it."""
+        told = self._reading
+        if told is None:
+            return True
+        shown = told.shows(op, chunk)
+        self.brief = None if op.ended or self._context is not None else told.brief
+        return shown
+
+    def _cut(self, op: Record, error: BaseException) -> None:
+        """A step was interrupted inside spanhook's code, unless the operation has ended."""
+        if not op.reported and not op.handed:
+            self.brief = None
+            self.plain, op.ended = not self.dead, True
+            reaper.put((Steps._interrupted, self, op, error))
+            await_end(op)
 
     def atake(self) -> Awaitable[Any]:
         """``take`` for an async stream."""

@@ -150,6 +150,7 @@ class Track(Steps):
         while not op.ended and (chunk := await self._next(op, method, ())) is not END:
             chunks.append(chunk)
         self._buffer = answer_chunks(op, self._body) if op.replaced else chunks
+        self._body = self.brief = None
         self.plain, self.dead = False, True  # from here on the buffer is the stream
         return self._buffer.popleft() if self._buffer else END
 

@@ -76,7 +76,10 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
             reaper.put((interrupted, op, run, False, None, error))
             await_end(op)
         raise
-    return outcome(op)
+    try:
+        return outcome(op)
+    finally:
+        del op, run  # the traceback of what it failed with holds this frame
 
 
 async def acall(
@@ -135,6 +138,8 @@ async def acall(
     except BaseException as error:
         shed(error)
         raise
+    finally:
+        del op, run  # as in `call`
 
 
 def call_for(held: Held, wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
@@ -225,3 +230,5 @@ async def _awaited(op: Record, run: Run | Passed | None, result: Awaitable[Any],
     except BaseException as error:
         shed(error)
         raise
+    finally:
+        del op, run  # as in `call`

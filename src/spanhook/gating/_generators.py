@@ -69,6 +69,8 @@ class Generator:
         _, error, spent = (
             await pieces.waited(bound, view, resume, given) if bound.slow else pieces.now(view, resume, given)
         )
+        if isinstance(error, StopIteration):
+            error.__traceback__ = None  # it would keep the frames of the whole call, and they it
         self.left(error, spent, failure, verdicts)
 
     def left(self, error: BaseException | None, spent: int, failure: BaseException | None, verdicts: Verdicts) -> None:

@@ -48,7 +48,10 @@ class Pieces(InHook):
         spent = clock.now() - started
         view._locked = RETURNED
         current.set(held)
-        return value, error, spent
+        try:
+            return value, error, spent
+        finally:
+            del error  # its traceback holds this frame
 
     async def waited(self, bound: Bound, view: Operation, function: Callable[..., Any], *args: Any) -> Outcome:
         """Run code that may have to be awaited, for as long as ``bound`` may take.
@@ -75,7 +78,10 @@ class Pieces(InHook):
         if not view._locked:
             view._locked = TIMED_OUT if isinstance(error, TimedOut) else RETURNED
         current.set(held)
-        return value, error, spent
+        try:
+            return value, error, spent
+        finally:
+            del error  # as in `now`
 
 
 def meant(error: BaseException) -> BaseException:

@@ -173,21 +173,22 @@ def _leave_generators(op: Record, plan: Plan, passed: Passed, cells: list[int]) 
         place = index, view, generator, before = entered.pop()
         bound, _, slot, limit, _, _ = plan.fast[index]
         view._locked = ""
-        given: Any = None
-        ended_as: BaseException | None = None
         try:
             if bound.reads or view.__dict__:  # it has read something before the call
                 view._reread()
-            if bound.reads:
-                given = view.result
-            generator.send(given)
+            generator.send(view.result if bound.reads else None)
+        except StopIteration as stop:  # no local keeps it: it holds the frames of the whole call
+            ended = now()
+            taken = before + ended - started
+            view._locked = RETURNED
+            if stop.value is not None or view._changed or taken > limit:
+                passed.told = None, stop, ended - started, view, generator
         except BaseException as raised:
-            ended_as = raised
-        ended = now()
-        view._locked = RETURNED
-        taken = before + ended - started
-        if type(ended_as) is not StopIteration or ended_as.value is not None or view._changed or taken > limit:
-            passed.told = None, ended_as, ended - started, view, generator
+            passed.told = None, raised, now() - started, view, generator
+        else:
+            passed.told = None, None, now() - started, view, generator
+        if passed.told is not None:
+            view._locked = RETURNED
             entered.append(place)
             return False
         cells[slot] += 1

@@ -1,7 +1,8 @@
 """Adds up the chunks of a chat completion's stream."""
 
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from spanhook.instrument.formats.openai.deltas import Deltas
@@ -11,33 +12,27 @@ from spanhook.instrument.wire import Construct, Fields, fields_of, index_of, pla
 class ChatChunks(Deltas):
     """Counts the characters of content, reasoning and tool calls; keeps the messages only if ``keep``."""
 
-    __slots__ = ("_messages", "_model", "_pieces")
+    __slots__ = ("_messages", "brief")
 
     def __init__(self, body: Fields, construct: Construct, *, itself: bool) -> None:
         super().__init__(body, construct, itself=itself)
         self._messages: dict[int, Growing] = {}
-        self._model: type | None = None
-        self._pieces: list[str] | None = None
+        self.brief: Callable[[Any], bool] | None = None
 
     def add(self, chunk: Any) -> bool:
-        if type(chunk) is self._model:
-            content = _only_text(chunk)
-            if content is not None:
-                self.characters += len(content)
-                if self._pieces is not None:
-                    self._pieces.append(content)
-                return True
+        if self.brief is not None and self.brief(chunk):
+            return True
         shown = super().add(chunk)
-        self._know(chunk)
+        if self.brief is None:
+            self._know(type(chunk))
         return shown
 
-    def _know(self, chunk: Any) -> None:
-        """Note the class of chunks that can be read in short, once a choice has begun."""
-        kind = type(chunk)
-        if self._model is None and self._head.get("id") and getattr(kind, "model_fields", {}).keys() >= _FIELDS:
+    def _know(self, kind: type) -> None:
+        """Read chunks of a class in short from now on, once a choice has begun."""
+        if self._head.get("id") and getattr(kind, "model_fields", {}).keys() >= _FIELDS:
             message = self._messages.get(0)
             if message is not None or not self.keep:
-                self._model, self._pieces = kind, None if message is None else message.pieces
+                self.brief = _brief(self, kind, None if message is None else message.pieces)
 
     def hear(self, index: int, said: Fields) -> None:
         delta = said.get("delta")
@@ -132,30 +127,37 @@ _ONLY_TEXT = frozenset(("content", "role"))
 _FIELDS = frozenset(("choices", "usage"))
 
 
-def _only_text(chunk: Any) -> str | None:
-    """The piece of text that is all that a chunk, a model, says of the one choice, as most do; else ``None``.
+def _brief(chunks: ChatChunks, kind: type, pieces: list[str] | None) -> Callable[[Any], bool]:
+    """Reads chunks that have nothing but a piece of the one choice's text, as most have; false for any other.
 
     What a model holds need not be of the type that its class declares: a server may send anything.
     """
-    try:
-        told = chunk.__dict__
-        choices = told["choices"]
-        if len(choices) != 1 or told["usage"] is not None:
-            return None
-        said = choices[0].__dict__
-        delta = said["delta"]
-        content = delta.__dict__["content"]
-        if (
-            type(content) is str
-            and said["finish_reason"] is None
-            and said["index"] == 0
-            and not delta.__pydantic_extra__
-            and delta.__pydantic_fields_set__ <= _ONLY_TEXT
-        ):
-            return content
-    except (AttributeError, KeyError, TypeError):
-        pass
-    return None
+
+    head, said = itemgetter("choices", "usage"), itemgetter("delta", "finish_reason", "index")
+
+    def read(chunk: Any) -> bool:
+        if type(chunk) is not kind:
+            return False
+        try:
+            (choice,), usage = head(chunk.__dict__)
+            delta, reason, index = said(choice.__dict__)
+            content = delta.__dict__["content"]
+            if (
+                usage is reason is None
+                and index == 0
+                and type(content) is str
+                and delta.__pydantic_fields_set__ <= _ONLY_TEXT
+                and not delta.__pydantic_extra__
+            ):
+                chunks.characters += len(content)
+                if pieces is not None:
+                    pieces.append(content)
+                return True
+        except (AttributeError, KeyError, TypeError, ValueError):
+            pass
+        return False
+
+    return read
 
 
 def _joined(sound: Sequence[Fields]) -> dict[str, Any]:

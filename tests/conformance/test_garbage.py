@@ -1,0 +1,75 @@
+"""A call leaves nothing of spanhook to the garbage collector: until it runs, that would hold whatever the call held."""
+
+import gc
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from spanhook import Hooks, Operation
+from spanhook.cli.conformance.subject import Body, Subject, settle
+from spanhook.testing import recorder
+from tests.conformance.everything import CASES, named, one_way_each
+
+OURS = ("spanhook.engine.", "spanhook.gating.", "spanhook.model.", "spanhook.concurrency.")
+
+
+def plain() -> Hooks:
+    """Hooks that run without a chain."""
+    hooks = Hooks()
+    hooks.before("*")(lambda op: None)
+    hooks.after("*", priority=200)(lambda op: None)  # from 100 on, so that no stream is held back for it
+
+    @hooks.around("*")
+    def around(op: Operation) -> Iterator[None]:
+        yield
+
+    return hooks
+
+
+def awaited() -> Hooks:
+    """Hooks that are waited for: on loops of spanhook's own where the call is a sync one, in workers, or in its task."""
+    hooks = Hooks()
+
+    @hooks.before("*", timeout=60.0)
+    async def before(op: Operation) -> None: ...
+
+    @hooks.around("*", timeout=60.0)
+    async def around(op: Operation, call_next: Any) -> None:
+        await call_next()
+
+    hooks.before("*", blocking=True, timeout=60.0)(lambda op: None)
+    hooks.after("*", blocking=True, timeout=60.0, priority=200)(lambda op: None)
+    return hooks
+
+
+def left_behind(use: Callable[[], Any]) -> list[str]:
+    """The types of what only the garbage collector finds after a use."""
+    use()  # what is made once
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        use()
+        gc.collect()
+        return [f"{type(one).__module__}.{type(one).__qualname__}" for one in gc.garbage]
+    finally:
+        gc.set_debug(0)
+        gc.enable()
+        gc.garbage.clear()
+
+
+@pytest.mark.parametrize("hooks", [plain, awaited])
+@pytest.mark.parametrize("case", one_way_each(CASES), ids=named)
+def test_a_call_leaves_no_cycle(case: tuple[Subject, str], hooks: Callable[[], Hooks]) -> None:
+    subject, way = case
+    thing = subject.make(Body())
+    with recorder(hooks()) as seen:
+
+        def use() -> None:
+            settle(subject.ways[way](thing))
+            seen.operations.clear()
+
+        ours = [one for one in left_behind(use) if one.startswith(OURS)]
+    if ours:  # only in cycles that the library makes of its own, such as LangGraph of the exception of a hand-off
+        assert left_behind(lambda: settle(subject.ways[way](thing))), ours
