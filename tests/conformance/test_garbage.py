@@ -28,7 +28,7 @@ def plain() -> Hooks:
 
 
 def awaited() -> Hooks:
-    """Hooks that are waited for: on loops of spanhook's own where the call is a sync one, in workers, or in its task."""
+    """Hooks that are waited for: on loops of spanhook's own for sync calls, in workers, or in the call's task."""
     hooks = Hooks()
 
     @hooks.before("*", timeout=60.0)

@@ -179,21 +179,22 @@ def _leave_generators(op: Record, plan: Plan, passed: Passed, cells: list[int]) 
             generator.send(view.result if bound.reads else None)
         except StopIteration as stop:  # no local keeps it: it holds the frames of the whole call
             ended = now()
-            taken = before + ended - started
             view._locked = RETURNED
-            if stop.value is not None or view._changed or taken > limit:
+            if stop.value is not None or view._changed or before + ended - started > limit:
                 passed.told = None, stop, ended - started, view, generator
         except BaseException as raised:
-            passed.told = None, raised, now() - started, view, generator
+            ended = now()
+            passed.told = None, raised, ended - started, view, generator
         else:
-            passed.told = None, None, now() - started, view, generator
+            ended = now()
+            passed.told = None, None, ended - started, view, generator
         if passed.told is not None:
             view._locked = RETURNED
             entered.append(place)
             return False
         cells[slot] += 1
-        cells[slot + 1] += taken
-        passed.spent += taken
+        cells[slot + 1] += before + ended - started
+        passed.spent += before + ended - started
         started = ended
         if op.latch is not None:
             return False

@@ -14,6 +14,7 @@ from spanhook.cli.conformance.servers.requests import Line
 from spanhook.cli.conformance.subject import OVER_HTTP, Body, Subject, Ungated, Use
 
 os.environ.setdefault("DSPY_CACHEDIR", tempfile.mkdtemp(prefix="spanhook-dspy-"))
+os.environ.setdefault("DEFAULT_MAX_RETRIES", "0")  # of clients of OpenAI where LiteLLM passes no number on
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # otherwise importing it fetches a list of prices
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")

@@ -68,10 +68,18 @@ def _openai() -> OpenAIServer:
     return OpenAIServer().__enter__()
 
 
+class _AtOnce(OpenAILLM):
+    """A model whose client does not retry, as the model itself does not."""
+
+    def _openai_client(self) -> Any:
+        base: Any = super()
+        return base._openai_client().with_options(max_retries=0)
+
+
 def openai_model(body: Body) -> Any:
     """A model behind HTTP, whose requests are the runs of the body."""
     url = _openai().url_for(Line(body, lambda _seen: Tokens().total))
-    return OpenAILLM(context=context(openai=OpenAISettings(api_key="test", base_url=url)), model="gpt-4o-mini")
+    return _AtOnce(context=context(openai=OpenAISettings(api_key="test", base_url=url)), model="gpt-4o-mini")
 
 
 def own_model(body: Body | None = None) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from spanhook.cli.conformance.libraries.stainless_ways import collected
 
+os.environ.setdefault("DEFAULT_MAX_RETRIES", "0")  # of clients of OpenAI where LiteLLM passes no number on
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # otherwise importing it fetches a list of prices
 with warnings.catch_warnings():  # about its own code, some of which it only imports when it is used
     warnings.simplefilter("ignore")

@@ -34,14 +34,14 @@ def wrapped(request: Any) -> Any:
 
 
 def tool_server(name: str) -> Any:
-    """A server that makes tools of functions."""
+    """A server that makes tools of functions. It does not log their errors: it would take a second to lay each out."""
     if FIRST:
         from mcp.server.fastmcp import FastMCP  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
 
-        return FastMCP(name)  # pyright: ignore[reportUnknownVariableType]
+        return FastMCP(name, log_level="CRITICAL")  # pyright: ignore[reportUnknownVariableType]
     from mcp.server.mcpserver import MCPServer
 
-    return MCPServer(name)
+    return MCPServer(name, log_level="CRITICAL")
 
 
 def low_level_server(tool: str, run: Callable[[Any], str]) -> Any:

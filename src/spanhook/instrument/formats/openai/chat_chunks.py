@@ -132,7 +132,6 @@ def _brief(chunks: ChatChunks, kind: type, pieces: list[str] | None) -> Callable
 
     What a model holds need not be of the type that its class declares: a server may send anything.
     """
-
     head, said = itemgetter("choices", "usage"), itemgetter("delta", "finish_reason", "index")
 
     def read(chunk: Any) -> bool:
