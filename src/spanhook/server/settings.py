@@ -4,6 +4,7 @@ import ipaddress
 import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -54,8 +55,7 @@ class Tokens(Strict):
         wrong = [one for one in self.algorithms if (one in _ASYMMETRIC) != bool(self.jwks)]
         if wrong:
             raise ValueError(f"{', '.join(wrong)} cannot be used with {'jwks' if self.jwks else 'secret_env'}")
-        loopback = self.jwks.startswith(tuple(f"http://{host}" for host in ("localhost", "127.0.0.1", "[::1]")))
-        if "://" in self.jwks and not loopback and not self.jwks.startswith("https://"):
+        if "://" in self.jwks and not is_secure(self.jwks):
             raise ValueError(f"jwks is {self.jwks!r}; expected https://, or a file")
         return self
 
@@ -63,6 +63,42 @@ class Tokens(Strict):
     def accepted(self) -> tuple[str, ...]:
         """The accepted algorithms."""
         return self.algorithms or (("RS256", "ES256") if self.jwks else ("HS256",))
+
+
+class Login(Strict):
+    """How people log in to the web pages with OpenID Connect. The issuer, the claims and their meaning, and the
+    algorithms are those of ``tokens``.
+
+    Attributes:
+        client_id: The id of this server at the issuer.
+        client_secret_env: The environment variable with its secret there, at least 32 bytes. Sessions are sealed with
+            it, and so end when it changes.
+        url: The address that browsers know the server by: ``https://``, or ``http://`` on loopback. The issuer has to
+            know ``/login/callback`` there.
+        name: What the issuer is called on the page.
+        scopes: What is asked for.
+        hours: How long a session lasts.
+    """
+
+    client_id: str = Field(min_length=1)
+    client_secret_env: str = Field(min_length=1)
+    url: str
+    name: str = Field(default="single sign-on", min_length=1, max_length=100)
+    scopes: tuple[str, ...] = ("openid",)
+    hours: float = Field(default=12, gt=0, le=168)
+
+    @field_validator("url")
+    @classmethod
+    def _origin(cls, given: str) -> str:
+        parts = urlsplit(given.rstrip("/"))
+        if not is_secure(given) or parts.path or parts.query or parts.fragment or "@" in parts.netloc:
+            raise ValueError(f"url is {given!r}; expected the address of this server, such as https://control.internal")
+        return given.rstrip("/")
+
+    @field_validator("scopes")
+    @classmethod
+    def _of_openid(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        return given if "openid" in given else ("openid", *given)
 
 
 class ServerSettings(Strict):
@@ -73,6 +109,7 @@ class ServerSettings(Strict):
         database: ``sqlite:///FILE``, or ``postgresql://...``.
         approvals: Where requests for approval are kept, such as ``redis://HOST``; by default in the database.
         tokens: Which bearer tokens are accepted.
+        login: How people log in with OpenID Connect; it needs ``tokens`` with ``jwks``.
         api_keys: Whether requests need an API key, or a token. Without it and ``tokens`` there is no authentication.
         allowed_hosts: Names by which the server may be called besides those of loopback and ``host``.
         allowed_origins: Origins of web pages, such as ``https://admin.example``, that may send changes, besides its
@@ -94,6 +131,7 @@ class ServerSettings(Strict):
     database: str = "sqlite:///spanhook.db"
     approvals: str = ""
     tokens: Tokens | None = None
+    login: Login | None = None
     api_keys: bool = False
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
@@ -118,6 +156,19 @@ class ServerSettings(Strict):
     @classmethod
     def _lower(cls, given: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(one.lower().strip("[]") for one in given)
+
+    @model_validator(mode="after")
+    def _login_has_an_issuer(self) -> Self:
+        if self.login is None:
+            return self
+        if self.tokens is None or not self.tokens.jwks:
+            raise ValueError("login needs tokens with jwks: their issuer is where people log in")
+        if not is_secure(self.tokens.issuer):
+            raise ValueError(f"login needs an issuer with https://, not {self.tokens.issuer!r}")
+        host = urlsplit(self.login.url).hostname
+        if host not in self.hosts:
+            raise ValueError(f"login.url has the host {host!r}, by which the server is not called; see allowed_hosts")
+        return self
 
     @property
     def authenticates(self) -> bool:
@@ -158,6 +209,17 @@ def is_loopback(host: str) -> bool:
         return host.lower() == "localhost"
 
 
+def is_secure(url: str) -> bool:
+    """Whether nobody on the way can read or change what is sent to an address: HTTPS, or this machine."""
+    try:
+        parts = urlsplit(url)
+        return bool(parts.hostname) and (
+            parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
+        )
+    except ValueError:
+        return False
+
+
 def _unspecified(host: str) -> bool:
     try:
         return ipaddress.ip_address(host.strip("[]")).is_unspecified
@@ -194,12 +256,24 @@ def secret_of(tokens: Tokens) -> bytes:
     Raises:
         ConfigurationError: The variable is not set, or the secret is too short.
     """
-    secret = os.environ.get(tokens.secret_env, "").encode()
+    return secret_in(tokens.secret_env, "tokens need")
+
+
+def secret_in(variable: str, who: str) -> bytes:
+    """The secret in an environment variable.
+
+    Args:
+        variable: Its name.
+        who: Who needs it, for messages.
+
+    Raises:
+        ConfigurationError: The variable is not set, or the secret is too short.
+    """
+    secret = os.environ.get(variable, "").encode()
     if len(secret) < LEAST_SECRET:
         state = f"has {len(secret)} bytes" if secret else "is not set"
         raise ConfigurationError(
-            f"the environment variable {tokens.secret_env!r} {state}; tokens need a secret of at least "
-            f"{LEAST_SECRET} bytes"
+            f"the environment variable {variable!r} {state}; {who} a secret of at least {LEAST_SECRET} bytes"
         )
     return secret
 

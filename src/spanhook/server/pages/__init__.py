@@ -5,11 +5,12 @@ They call the functions of the HTTP API's routes, and so ask for the same scopes
 
 from fastapi import APIRouter
 
-from spanhook.server.pages import approvals, decisions, entrance, hooks, live, runs, usage
+from spanhook.server.pages import approvals, decisions, entrance, hooks, live, openid, runs, usage
 from spanhook.server.pages.problem import problem_page
 
 PAGE_ROUTERS: tuple[APIRouter, ...] = (
     entrance.router,
+    openid.router,
     live.router,
     runs.router,
     decisions.router,
