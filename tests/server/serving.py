@@ -55,11 +55,11 @@ class Served:
 
 
 @contextmanager
-def served(folder: Path, **settings: Any) -> Generator[Served]:
-    """A server with an empty database in a folder, or with what is there already."""
+def served(folder: Path, listening_port: int = 0, **settings: Any) -> Generator[Served]:
+    """A server with an empty database in a folder, or with what is there already; at any free port unless one is named."""
     every: dict[str, Any] = {"database": f"sqlite:///{folder / 'control.db'}", **settings}
     given = ServerSettings(**every)
-    listening = socket.create_server(("127.0.0.1", 0))
+    listening = socket.create_server(("127.0.0.1", listening_port))
     up, servers = Event(), list[uvicorn.Server]()
     errors = list[BaseException]()
 
