@@ -14,6 +14,10 @@ if any(
 else:
     collect_ignore = [
         file
-        for file, needed in (("test_fuzzing.py", "schemathesis"), ("test_openid.py", "authlib"), ("pages/test_openid.py", "authlib"))
+        for file, needed in (
+            ("test_fuzzing.py", "schemathesis"),
+            ("test_openid.py", "authlib"),
+            ("pages/test_openid.py", "authlib"),
+        )
         if find_spec(needed) is None  # neither are these
     ]

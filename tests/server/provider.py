@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, unquote, urlencode, urlsplit
 
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from spanhook.cli.conformance.servers.loopback import serving
 
@@ -77,9 +78,9 @@ class Provider:
 
     def keys(self) -> dict[str, Any]:
         """The key that it publishes (RFC 7517)."""
-        made: Any = (
-            jwt.algorithms.ECAlgorithm if isinstance(self.published, ec.EllipticCurvePrivateKey) else _Rsa
-        ).to_jwk(self.published.public_key(), as_dict=True)
+        made: Any = (ECAlgorithm if isinstance(self.published, ec.EllipticCurvePrivateKey) else RSAAlgorithm).to_jwk(
+            self.published.public_key(), as_dict=True
+        )
         return {"keys": [{**made, "kid": self.name_of_key, "use": "sig"}]}
 
     def authorize(self, given: Form) -> str:
@@ -113,9 +114,6 @@ class Provider:
         claims = {name: value for name, value in {**every, **self.claims}.items() if value is not None}
         tokens = {"access_token": secrets.token_urlsafe(16), "token_type": "Bearer", "expires_in": 300}
         return 200, {**tokens, "id_token": self.sign(claims)}
-
-
-_Rsa = jwt.algorithms.RSAAlgorithm
 
 
 def rsa_key() -> Any:

@@ -24,7 +24,7 @@ def session(of: OpenID, **claims: object) -> str:
 
 def test_the_secret_is_there_and_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPANHOOK_TEST_OPENID", "short")
-    with pytest.raises(ConfigurationError, match="SPANHOOK_TEST_OPENID.*has 5 bytes; login needs a secret of at least 32"):
+    with pytest.raises(ConfigurationError, match="has 5 bytes; login needs a secret of at least 32"):
         OpenID(LOGIN, TOKENS)
     monkeypatch.delenv("SPANHOOK_TEST_OPENID")
     with pytest.raises(ConfigurationError, match="is not set"):

@@ -1,6 +1,7 @@
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from spanhook.errors import ConfigurationError
 from spanhook.server import ServerSettings, Tokens, read_settings

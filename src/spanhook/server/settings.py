@@ -90,10 +90,10 @@ class Login(Strict):
     @field_validator("url")
     @classmethod
     def _origin(cls, given: str) -> str:
-        parts = urlsplit(given.rstrip("/"))
-        if not is_secure(given) or parts.path or parts.query or parts.fragment or "@" in parts.netloc:
+        plain = given.rstrip("/")
+        if not is_secure(plain) or plain != "{0.scheme}://{0.netloc}".format(urlsplit(plain)) or "@" in plain:
             raise ValueError(f"url is {given!r}; expected the address of this server, such as https://control.internal")
-        return given.rstrip("/")
+        return plain
 
     @field_validator("scopes")
     @classmethod

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
+from jwt.algorithms import ECAlgorithm
 
 from spanhook.server import Login, Tokens
 from tests.server.browsing import Browser
@@ -201,7 +202,7 @@ def with_the_shared_secret(claims: dict[str, Any]) -> str:
 
 def with_a_key_inside(claims: dict[str, Any]) -> str:
     key = ec.generate_private_key(ec.SECP256R1())
-    inside: Any = jwt.algorithms.ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
+    inside: Any = ECAlgorithm.to_jwk(key.public_key(), as_dict=True)
     return jwt.encode(claims, key, "ES256", {"jwk": inside, "kid": "one"})
 
 
