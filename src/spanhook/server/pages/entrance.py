@@ -51,9 +51,9 @@ async def log_in(request: Request, services: Serving, form: Form) -> Response:
 
 
 @router.post("/logout")
-async def log_out(_form: Form) -> Response:
+async def log_out(services: Serving, _form: Form) -> Response:
     """End the session in this browser."""
-    response = goes_to("/login?out=1")
+    response = goes_to("/login?out=1" if services.authentication.openid else "/login")
     response.delete_cookie(sessions.COOKIE, path="/", httponly=True, samesite="strict")
     return response
 

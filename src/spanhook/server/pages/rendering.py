@@ -33,6 +33,7 @@ NAVIGATION = (
     Entry("Runs", "/runs", "runs:read"),
     Entry("Decisions", "/decisions", "runs:read"),
     Entry("Usage", "/usage", "usage:read"),
+    Entry("Budgets", "/budgets", "usage:read"),
     Entry("Hooks", "/hooks", "hooks:read"),
     Entry("Approvals", "/approvals", "approvals:decide"),
 )

@@ -1,9 +1,9 @@
 """What the routes of hooks take and give, as JSON."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 from spanhook.definitions import HookDefinition
 from spanhook.server.masking import masked
@@ -154,12 +154,21 @@ class HistoryPage(BaseModel):
 
 
 class HookTest(Given):
-    """A dry run."""
+    """A dry run: on a sample context, or on a recorded operation."""
 
-    sample_context: dict[str, Any] = Field(
+    sample_context: dict[str, Any] | None = Field(
+        default=None,
         description="Any of name, arguments, inputs, messages, system, model, provider, tenant_id, user_id, "
-        "session_id, metadata, result and error."
+        "session_id, metadata, result and error. With run and span, it overrides what was recorded.",
     )
+    run: str = Field(default="", max_length=200, description="The id of a run, with the scope runs:read.")
+    span: str = Field(default="", max_length=200, description="The id of a span in it.")
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if bool(self.run) != bool(self.span) or (self.sample_context is None and not self.run):
+            raise ValueError("give sample_context, or run and span")
+        return self
 
 
 class HookResult(BaseModel):
@@ -179,6 +188,10 @@ class HookTested(BaseModel):
     result: HookResult | None = Field(description="The last result; null if the hook did not run, by its filters.")
     results: list[HookResult] = Field(description="One for each phase that it ran in.")
     context_after: dict[str, Any]
+    sample_context: dict[str, Any] = Field(default={}, description="What it ran on.")
+    not_captured: list[str] = Field(
+        default=[], description="Of a recorded operation, what sample_context lacks because it was not captured."
+    )
 
 
 class Execution(BaseModel):
