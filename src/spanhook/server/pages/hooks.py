@@ -9,8 +9,8 @@ from spanhook.server._requests import wants_page
 from spanhook.server.needs import Needs, services_of
 from spanhook.server.pages.forms import Fields, Form
 from spanhook.server.pages.hook_forms import Draft, changes_in, draft_of, events, new_in
-from spanhook.server.pages.parameters import Cursor, Filter
 from spanhook.server.pages.own_hooks import own_hooks
+from spanhook.server.pages.parameters import Cursor, Filter
 from spanhook.server.pages.rendering import address, goes_to, render
 from spanhook.server.pages.schema_forms import Schema, fields_for
 from spanhook.server.problems import Problem
