@@ -144,4 +144,3 @@ def _missing(per: str, identity: Identity) -> str:
     values = {"run": identity.run_id, "session": identity.session_id, "user": identity.user_id}
     values["tenant"] = identity.tenant_id
     return per if per in values and not values[per] else ""
-

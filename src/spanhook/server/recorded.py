@@ -74,7 +74,7 @@ def _of(run: RunDetail, span: StoredSpan) -> Recorded:
         "name": _first(found, *_TARGETS),
         "model": _first(found, semconv.GEN_AI_REQUEST_MODEL),
         "provider": _first(found, semconv.GEN_AI_PROVIDER_NAME),
-        "tenant_id": _first(found, semconv.TENANT_ID) or run.run.tenant_id,
+        "tenant_id": span.tenant_id or run.run.tenant_id,  # of the key, whatever attributes say
         "user_id": _first(found, semconv.USER_ID) or run.run.user_id,
         "session_id": _first(found, semconv.SESSION_ID) or run.run.session_id,
         "error": (span.message or _first(found, semconv.ERROR_TYPE) or "failed") if span.failed else "",
