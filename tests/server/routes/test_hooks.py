@@ -373,7 +373,7 @@ def test_a_dry_run_on_a_recorded_operation(all_of_them: Served) -> None:
     ):
         status, problem = both("POST", path, {"run": run, "span": span})
         assert (status, problem["code"]) == expects
-    other = created(both, name="of models", event_type="llm.call.pre", enabled=False)
+    other = created(both, event="llm.call", handler_ref="spanhook.hooks.circuit_breaker:CircuitBreaker", config={})
     assert both("POST", f"/{other['hook_id']}/test", {"run": "a-run", "span": "1" * 16})[0] == 422
     for given in ({}, {"run": "a-run"}, {"span": "1" * 16}, {"sample_context": None}):
         assert both("POST", path, given)[0] == 422
