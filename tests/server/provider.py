@@ -78,9 +78,8 @@ class Provider:
 
     def keys(self) -> dict[str, Any]:
         """The key that it publishes (RFC 7517)."""
-        made: Any = (ECAlgorithm if isinstance(self.published, ec.EllipticCurvePrivateKey) else RSAAlgorithm).to_jwk(
-            self.published.public_key(), as_dict=True
-        )
+        kind: Any = ECAlgorithm if isinstance(self.published, ec.EllipticCurvePrivateKey) else RSAAlgorithm
+        made: Any = kind.to_jwk(self.published.public_key(), as_dict=True)
         return {"keys": [{**made, "kid": self.name_of_key, "use": "sig"}]}
 
     def authorize(self, given: Form) -> str:

@@ -23,8 +23,9 @@ def found(one: StoredSpan, *logs: StoredLog, **run: Any) -> tuple[dict[str, Any]
 
 
 def a_run(**given: Any) -> Run:
-    fields = {name: 0 if "int" in str(kind) else "" for name, kind in Run.__annotations__.items()}
-    return Run(**{**fields, "by_model": {}, "tenant_id": "acme", **given})
+    fields: dict[str, Any] = {name: 0 if "int" in str(kind) else "" for name, kind in Run.__annotations__.items()}
+    fields |= {"by_model": {}, "tenant_id": "acme", **given}
+    return Run(**fields)
 
 
 def test_a_tool_has_its_arguments_and_result() -> None:
@@ -54,7 +55,7 @@ def test_what_was_not_captured_is_said() -> None:
 
 
 def test_a_model_has_its_messages_in_attributes_or_in_an_event() -> None:
-    content = {
+    content: dict[str, Any] = {
         "gen_ai.input.messages": json.dumps(MESSAGES),
         "gen_ai.system_instructions": [{"type": "text", "content": "Be kind."}, {"type": "image"}, 5],
         "gen_ai.output.messages": json.dumps([{"role": "assistant", "parts": []}]),

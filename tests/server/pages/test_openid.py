@@ -40,7 +40,7 @@ def server(running: Provider, tmp_path_factory: pytest.TempPathFactory) -> Gener
     port = free_port()
     os.environ[VARIABLE] = SECRET
     try:
-        with served(tmp_path_factory.mktemp("openid"), listening_port=port, **settings(running, port)) as one:
+        with served(tmp_path_factory.mktemp("openid"), **settings(running, port)) as one:
             yield one
     finally:
         del os.environ[VARIABLE]
@@ -51,7 +51,7 @@ def settings(provider: Provider, port: int, **given: Any) -> dict[str, Any]:
     tokens = Tokens(
         issuer=provider.url, audience="the api", jwks=f"{provider.url}/keys", operator_tenant="the operators"
     )
-    return {"tokens": tokens, "login": login, "failures": "1000/minute"}
+    return {"port": port, "tokens": tokens, "login": login, "failures": "1000/minute"}
 
 
 def free_port() -> int:
@@ -143,7 +143,7 @@ def test_a_session_ends(running: Provider, tmp_path_factory: pytest.TempPathFact
     running.reset()
     port = free_port()
     short = settings(running, port, hours=1.1 / 3600)
-    with served(tmp_path_factory.mktemp("short"), listening_port=port, **short) as one:
+    with served(tmp_path_factory.mktemp("short"), **short) as one:
         browser = Browser(one)
         browser.open("/login/openid")
         (session,) = (one for one in browser.page.headers.get_list("set-cookie") if one.startswith("spanhook_session"))
@@ -340,7 +340,7 @@ def test_a_provider_that_describes_itself_wrongly_is_not_used(
     running.reset()
     running.described = described
     port = free_port()
-    with served(tmp_path_factory.mktemp("lies"), listening_port=port, **settings(running, port)) as one:
+    with served(tmp_path_factory.mktemp("lies"), **settings(running, port)) as one:
         browser = logged_in(one)
         assert "describes itself wrongly" in browser.text
         assert browser.page.status_code == 503
@@ -352,7 +352,7 @@ def test_a_provider_that_is_away_is_told(
     running.reset()
     running.away = True
     port = free_port()
-    with served(tmp_path_factory.mktemp("away"), listening_port=port, **settings(running, port)) as one:
+    with served(tmp_path_factory.mktemp("away"), **settings(running, port)) as one:
         assert "Acme cannot be reached" in logged_in(one).text
         running.away = False
         assert "You are logged in" in logged_in(one).text
