@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from spanhook.hooks.circuit_breaker import CircuitBreaker
 from spanhook.server import audit
 from spanhook.server.masking import MASK
 from spanhook.store.control import Execution, ExecutionEntry, record_executions
@@ -333,6 +334,7 @@ def test_statistics_count_the_hooks_that_are_seen(all_of_them: Served) -> None:
 
 
 TOOL = "spanhook.kind", "tool.execute"
+BREAKER = f"{CircuitBreaker.__module__}:CircuitBreaker"
 
 
 def recorded(server: Served, tenant: str, run: str, **attributes: str) -> None:
@@ -373,7 +375,7 @@ def test_a_dry_run_on_a_recorded_operation(all_of_them: Served) -> None:
     ):
         status, problem = both("POST", path, {"run": run, "span": span})
         assert (status, problem["code"]) == expects
-    other = created(both, event="llm.call", handler_ref="spanhook.hooks.circuit_breaker:CircuitBreaker", config={})
+    other = created(both, event="llm.call", handler_ref=BREAKER, config={})
     assert both("POST", f"/{other['hook_id']}/test", {"run": "a-run", "span": "1" * 16})[0] == 422
     for given in ({}, {"run": "a-run"}, {"span": "1" * 16}, {"sample_context": None}):
         assert both("POST", path, given)[0] == 422
