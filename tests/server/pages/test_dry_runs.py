@@ -81,3 +81,13 @@ def test_hooks_of_others_are_not_tried(server: Served, manager: Browser) -> None
     theirs = server.client.post("/v1/hooks", json=POLICY, headers=server.key("globex", "hooks:manage")).json()
     manager.open(f"/hooks/{theirs['hook_id']}/test")
     assert manager.page.status_code == 404
+
+
+def test_a_run_leads_to_dry_runs_of_hooks_of_the_same_kind(server: Served, manager: Browser, path: str) -> None:
+    recorded(server, "acme", "b-run")
+    manager.open("/runs/b-run")
+    assert f'href="{path}/test?run=b-run&amp;span={"1" * 16}"' in manager.page.text
+    text = manager.open(f"{path}/test", run="b-run", span="1" * 16)
+    assert "execute_tool refund" in text
+    reader = browser(server, "hooks:read", "runs:read")
+    assert "Try a hook" not in reader.open("/runs/b-run")
