@@ -86,7 +86,7 @@ async def run(
     found = await get_run(run_id, principal, services)
     decisions = await list_decisions(principal, services, run=run_id, limit=_MOST_DECISIONS)
     rows = waterfall(found, decisions.decisions)
-    tried = await _hooks_by_kind(principal, services) if principal.may("hooks:manage") else {}
+    tried = await _hooks_by_kind(principal, services, found.run.tenant_id) if principal.may("hooks:manage") else {}
     return render(
         request.scope,
         "run.html",
@@ -100,10 +100,10 @@ async def run(
     )
 
 
-async def _hooks_by_kind(principal: Principal, services: Services) -> dict[str, list[Hook]]:
-    """The definitions that can be tried on recorded operations, by their kind."""
+async def _hooks_by_kind(principal: Principal, services: Services, tenant: str) -> dict[str, list[Hook]]:
+    """The definitions that can be tried on recorded operations of a tenant, by their kind."""
     found = defaultdict[str, list[Hook]](list)
     for one in (await list_hooks(principal, services, limit=_MOST_HOOKS)).hooks:
-        if isinstance(one, Hook):
+        if isinstance(one, Hook) and one.tenant_id in ("", tenant):
             found[kind_of(one.event_type)].append(one)
     return found
