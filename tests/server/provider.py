@@ -99,6 +99,8 @@ class Provider:
         """The status and the body of the answer to a request for tokens."""
         self.redeemed.append(given)
         user, _, secret = base64.b64decode(authorization.removeprefix("Basic ")).decode().partition(":")
+        if "client_secret_post" in self.described.get("token_endpoint_auth_methods_supported", ()):
+            user, secret = given.get("client_id", ""), given.get("client_secret", "")
         if (unquote(user), unquote(secret)) != (CLIENT, SECRET):
             return 401, {"error": "invalid_client"}
         asked = self._codes.pop(given.get("code", ""), None)  # once

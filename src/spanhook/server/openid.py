@@ -29,6 +29,7 @@ LOGIN_S = 600
 _LOGIN = "login"
 _KNOWN_S = 3600.0
 _TIMEOUT_S = 5.0
+_BASIC = "client_secret_basic"
 _ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 _logger = logging.getLogger(__name__)
 
@@ -222,6 +223,8 @@ class OpenID:
             said = f"has no secure {wrong[0]}" if wrong else f"calls itself {found.get('issuer')!r}"
             _logger.warning("the issuer %s %s", self._tokens.issuer, said)
             raise Problem("unavailable", f"{self.name} describes itself wrongly; tell whoever runs this server")
+        if _BASIC not in found.get("token_endpoint_auth_methods_supported", (_BASIC,)):
+            app.client_kwargs["token_endpoint_auth_method"] = "client_secret_post"
         found["id_token_signing_alg_values_supported"] = list(self._tokens.accepted)  # not what it claims, such as none
         self._app, self._known_until = app, time.monotonic() + _KNOWN_S
         return app

@@ -376,3 +376,13 @@ def test_the_provider_may_sign_with_other_keys_later(server: Served, provider: P
             assert "You are logged in" in logged_in(server).text
     finally:
         provider.key, provider.published, provider.algorithm, provider.name_of_key = before, before, "ES256", "one"
+
+
+def test_the_secret_is_sent_as_the_provider_wants_it(
+    running: Provider, server: Served, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    running.reset()
+    running.described = {"token_endpoint_auth_methods_supported": ["private_key_jwt", "client_secret_post"]}
+    port = free_port()
+    with served(tmp_path_factory.mktemp("posted"), **settings(running, port)) as one:
+        assert "You are logged in" in logged_in(one).text

@@ -9,6 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from spanhook.server._requests import Scope as AsgiScope
+from spanhook.server._requests import header
 from spanhook.server.pages import formats, tokens
 from spanhook.server.scopes import Principal, Scope
 
@@ -70,6 +71,7 @@ def render(
             "path": scope["path"],
             "principal": principal,
             "csrf": csrf.token,
+            "here": here(scope),
             **values,
         }
     )
@@ -77,6 +79,15 @@ def render(
     if csrf.cookie:
         tokens.keep(response, csrf.cookie, scope)
     return response
+
+
+def here(scope: AsgiScope) -> str:
+    """The address that the server was called by. Behind a proxy with TLS, it is the one in ``allowed_origins``."""
+    authority = header(scope, "host") or ""
+    app: Any = scope.get("app")
+    origins: tuple[str, ...] = app.state.services.settings.allowed_origins if app is not None else ()
+    own = (one for one in origins if one.partition("://")[2] == authority)
+    return next(own, f"{scope['scheme']}://{authority}")
 
 
 def goes_to(path: str) -> RedirectResponse:
