@@ -6,12 +6,12 @@ from typing import Protocol
 
 from spanhook.server import sessions
 from spanhook.server._requests import Scope, address_of, cookie, has, header, is_page
+from spanhook.server.addresses import is_loopback
 from spanhook.server.keys import split_key
 from spanhook.server.openid import SESSION, Finished, OpenID
 from spanhook.server.problems import Problem
 from spanhook.server.rates import Rates
 from spanhook.server.scopes import LOCAL, Principal
-from spanhook.server.settings import is_loopback
 from spanhook.server.tokens import TokenVerifier
 
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")

@@ -14,9 +14,11 @@ from urllib.parse import urlsplit
 
 from spanhook.errors import ConfigurationError
 from spanhook.server import sessions
+from spanhook.server.addresses import is_secure
+from spanhook.server.login import Login
 from spanhook.server.problems import Problem
 from spanhook.server.scopes import Principal
-from spanhook.server.settings import Login, Tokens, is_secure, secret_in
+from spanhook.server.settings import Tokens, secret_in
 from spanhook.server.tokens import principal_of
 
 COOKIE = "spanhook_login"

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from spanhook import semconv
 from spanhook.server.problems import Problem
+from spanhook.server.routes.hook_models import shallow
 from spanhook.store.control import Database, RunDetail, StoredSpan, run_detail
 
 _TARGETS = (semconv.GEN_AI_TOOL_NAME, semconv.GEN_AI_AGENT_NAME, semconv.GEN_AI_REQUEST_MODEL)
@@ -101,7 +102,7 @@ def _content(found: Mapping[str, Any]) -> dict[str, Any]:
         content["inputs"] = query
     if (result := found.get(semconv.GEN_AI_TOOL_CALL_RESULT)) is not None:
         read = _json(result)
-        content["result"] = result if read is None else read
+        content["result"] = str(result) if read is None else read
     answer = _json(found.get(semconv.GEN_AI_OUTPUT_MESSAGES))
     if isinstance(answer, list):
         content["result"] = answer
@@ -114,12 +115,12 @@ def _text_of(parts: list[Any]) -> str:
 
 
 def _json(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
     try:
-        return json.loads(value)
+        found: Any = json.loads(value) if isinstance(value, str) else value
+        shallow({"": found})
     except (ValueError, RecursionError):
         return None
+    return found
 
 
 def _first(found: Mapping[str, Any], *names: str) -> str:

@@ -1,6 +1,5 @@
 """What can be set of the server, in a file and on the command line."""
 
-import ipaddress
 import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
@@ -9,6 +8,8 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from spanhook.errors import ConfigurationError
+from spanhook.server.addresses import is_loopback, is_secure, is_unspecified
+from spanhook.server.login import Login
 
 Asymmetric = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 Symmetric = Literal["HS256", "HS384", "HS512"]
@@ -63,42 +64,6 @@ class Tokens(Strict):
     def accepted(self) -> tuple[str, ...]:
         """The accepted algorithms."""
         return self.algorithms or (("RS256", "ES256") if self.jwks else ("HS256",))
-
-
-class Login(Strict):
-    """How people log in to the web pages with OpenID Connect. The issuer, the claims and their meaning, and the
-    algorithms are those of ``tokens``.
-
-    Attributes:
-        client_id: The id of this server at the issuer.
-        client_secret_env: The environment variable with its secret there, at least 32 bytes. Sessions are sealed with
-            it, and so end when it changes.
-        url: The address that browsers know the server by: ``https://``, or ``http://`` on loopback. The issuer has to
-            know ``/login/callback`` there.
-        name: What the issuer is called on the page.
-        scopes: What is asked for.
-        hours: How long a session lasts.
-    """
-
-    client_id: str = Field(min_length=1)
-    client_secret_env: str = Field(min_length=1)
-    url: str
-    name: str = Field(default="single sign-on", min_length=1, max_length=100)
-    scopes: tuple[str, ...] = ("openid",)
-    hours: float = Field(default=12, gt=0, le=168)
-
-    @field_validator("url")
-    @classmethod
-    def _origin(cls, given: str) -> str:
-        plain = given.rstrip("/")
-        if not is_secure(plain) or plain != "{0.scheme}://{0.netloc}".format(urlsplit(plain)) or "@" in plain:
-            raise ValueError(f"url is {given!r}; expected the address of this server, such as https://control.internal")
-        return plain
-
-    @field_validator("scopes")
-    @classmethod
-    def _of_openid(cls, given: tuple[str, ...]) -> tuple[str, ...]:
-        return given if "openid" in given else ("openid", *given)
 
 
 class ServerSettings(Strict):
@@ -178,7 +143,7 @@ class ServerSettings(Strict):
     @property
     def hosts(self) -> frozenset[str]:
         """The names by which the server may be called."""
-        own = () if _unspecified(self.host) else (self.host.lower().strip("[]"),)
+        own = () if is_unspecified(self.host) else (self.host.lower().strip("[]"),)
         return frozenset((*_LOOPBACK, *own, *self.allowed_hosts))
 
     def check(self) -> None:
@@ -194,37 +159,11 @@ class ServerSettings(Strict):
                 f"host {self.host!r} is not loopback, and the server has no authentication; set tokens or api_keys, "
                 "for example with --api-keys, or listen on 127.0.0.1"
             )
-        if _unspecified(self.host) and not self.allowed_hosts:
+        if is_unspecified(self.host) and not self.allowed_hosts:
             raise ConfigurationError(
                 f"host {self.host!r} is every address of this machine; name those by which the server is called, for "
                 "example with --allow-host spanhook.internal"
             )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address, or the name ``localhost``, can be reached from this machine alone."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
-
-
-def is_secure(url: str) -> bool:
-    """Whether nobody on the way can read or change what is sent to an address: HTTPS, or this machine."""
-    try:
-        parts = urlsplit(url)
-        return bool(parts.hostname) and (
-            parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
-        )
-    except ValueError:
-        return False
-
-
-def _unspecified(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_unspecified
-    except ValueError:
-        return host == ""
 
 
 def read_settings(file: str | Path | None = None, **given: Any) -> ServerSettings:

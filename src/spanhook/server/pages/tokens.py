@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from spanhook.server import sessions
 from spanhook.server._requests import Scope, cookie, header, host_of
-from spanhook.server.settings import is_loopback
+from spanhook.server.addresses import is_loopback
 
 COOKIE = "spanhook_form"
 FIELD = "csrf"

@@ -12,6 +12,7 @@ from spanhook.server.masking import unmasked
 from spanhook.server.needs import Needs, services_of
 from spanhook.server.problems import ALWAYS, ON_CHANGES, Code, Problem, documented
 from spanhook.server.recorded import kind_of, recorded
+from spanhook.server.routes.dry_run_models import HookTest, HookTested
 from spanhook.server.routes.hook_models import (
     Execution,
     ExecutionPage,
@@ -23,8 +24,6 @@ from spanhook.server.routes.hook_models import (
     HookPage,
     HookResult,
     HookStatistics,
-    HookTest,
-    HookTested,
     NewHook,
     SystemHook,
 )
