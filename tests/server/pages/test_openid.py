@@ -15,7 +15,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from jwt.algorithms import ECAlgorithm
 
-from spanhook.server import Login, Tokens
+from spanhook.server import Login, Tokens, audit
+from spanhook.store import ApprovalRequest, open_approvals
 from tests.server.browsing import Browser
 from tests.server.provider import CLIENT, SECRET, Provider, provided, rsa_key
 from tests.server.serving import Served, served
@@ -362,6 +363,8 @@ def test_without_the_setting_there_is_no_such_login(tmp_path_factory: pytest.Tem
     with served(tmp_path_factory.mktemp("none"), api_keys=True) as one:
         browser = Browser(one)
         assert "Log in with" not in browser.open("/login")
+        session = {"Cookie": f"spanhook_session=openid.{int(time.time()) + 60}.aaaa"}
+        assert browser.client.get("/runs", headers=session).status_code == 303
         for path in ("/login/openid", "/login/callback"):
             browser.open(path)
             assert browser.page.status_code == 404
@@ -386,3 +389,21 @@ def test_the_secret_is_sent_as_the_provider_wants_it(
     port = free_port()
     with served(tmp_path_factory.mktemp("posted"), **settings(running, port)) as one:
         assert "You are logged in" in logged_in(one).text
+
+
+def test_whoever_has_logged_in_approves_with_their_own_name(server: Served, provider: Provider) -> None:
+    asked = ApprovalRequest("one", "binding", policy="p", tool="refund", tenant_id="acme", approvers=("ada",))
+    open_approvals(server.database_url).ask(asked, 3600)
+    provider.claims = {"scope": "approvals:decide", "sub": "eve"}
+    eve = logged_in(server, "/approvals")
+    followed(eve)
+    assert "refund" in eve.text
+    eve.send("/approvals/one/approve")
+    assert eve.page.status_code == 403
+    provider.claims = {"scope": "approvals:decide"}
+    ada = logged_in(server, "/approvals")
+    followed(ada)
+    ada.send("/approvals/one/approve", reason="fine")
+    assert "ada" in ada.open("/approvals", status="approved")
+    (last,) = server.with_database(audit.changes)[-1:]
+    assert (last["action"], last["actor"], last["how"], last["tenant"]) == ("approval.approve", "ada", "login", "acme")
