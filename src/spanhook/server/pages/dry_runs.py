@@ -11,10 +11,10 @@ from spanhook.server.pages.forms import Fields, Form
 from spanhook.server.pages.parameters import Filter
 from spanhook.server.pages.rendering import render
 from spanhook.server.problems import Problem
-from spanhook.server.recorded import kind_of
 from spanhook.server.routes.dry_run_models import HookTest, HookTested
 from spanhook.server.routes.hook_models import Hook
 from spanhook.server.routes.hooks import HookId, get_hook, test_hook
+from spanhook.server.routes.recorded import kind_of
 from spanhook.server.routes.run_models import RunSummary, Span
 from spanhook.server.routes.runs import get_run, list_runs
 from spanhook.server.scopes import Principal

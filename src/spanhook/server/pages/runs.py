@@ -9,9 +9,9 @@ from spanhook.server.needs import Needs, services_of
 from spanhook.server.pages.parameters import Cursor, Filter, time_in
 from spanhook.server.pages.rendering import address, render
 from spanhook.server.pages.waterfall import waterfall
-from spanhook.server.recorded import kind_of
 from spanhook.server.routes.hook_models import Hook
 from spanhook.server.routes.hooks import list_hooks
+from spanhook.server.routes.recorded import kind_of
 from spanhook.server.routes.runs import get_run, list_decisions, list_runs
 from spanhook.server.scopes import Principal
 from spanhook.server.services import Services

@@ -11,7 +11,6 @@ from spanhook.server.hook_store import sees_all_of
 from spanhook.server.masking import unmasked
 from spanhook.server.needs import Needs, services_of
 from spanhook.server.problems import ALWAYS, ON_CHANGES, Code, Problem, documented
-from spanhook.server.recorded import kind_of, recorded
 from spanhook.server.routes.dry_run_models import HookTest, HookTested
 from spanhook.server.routes.hook_models import (
     Execution,
@@ -27,6 +26,7 @@ from spanhook.server.routes.hook_models import (
     NewHook,
     SystemHook,
 )
+from spanhook.server.routes.recorded import kind_of, recorded
 from spanhook.server.scopes import Principal
 from spanhook.server.services import Services
 from spanhook.server.stored_hooks import StoredHook

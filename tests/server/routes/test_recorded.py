@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from spanhook.server.recorded import _of, kind_of
+from spanhook.server.routes.recorded import _of, kind_of
 from spanhook.store.control import Run, RunDetail, StoredLog, StoredSpan
 
 MESSAGES = [{"role": "user", "parts": [{"type": "text", "content": "Refund order 7"}]}]
