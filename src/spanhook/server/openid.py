@@ -4,6 +4,7 @@ Neither a login under way nor a session is kept on the server: both are sealed i
 from the client's secret. So all processes know them, and they end with that secret.
 """
 
+import asyncio
 import hmac
 import json
 import logging
@@ -31,6 +32,7 @@ LOGIN_S = 600
 _LOGIN = "login"
 _KNOWN_S = 3600.0
 _TIMEOUT_S = 5.0
+_AGAIN_S = 1.0
 _BASIC = "client_secret_basic"
 _ENDPOINTS = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 _logger = logging.getLogger(__name__)
@@ -82,7 +84,8 @@ class OpenID:
         self._secret = secret_in(login.client_secret_env, "login needs").decode()
         self._key = "\0".join((tokens.issuer, login.client_id, self._secret))
         self._app: Any = None
-        self._known_until = 0.0
+        self._known_until = self._not_before = 0.0
+        self._asking = asyncio.Lock()
 
     @property
     def name(self) -> str:
@@ -205,8 +208,19 @@ class OpenID:
 
     async def _issuer(self) -> Any:
         """The issuer as it describes itself (OpenID Connect Discovery 1.0), looked up again after a while."""
-        if self._app is not None and time.monotonic() < self._known_until:
+        async with self._asking:  # whoever opens the page many times does not make us ask as often
+            if time.monotonic() >= self._known_until:
+                if time.monotonic() < self._not_before:
+                    raise Problem("unavailable", f"{self.name} could not be reached just now; try again in a while")
+                try:
+                    self._app = await self._described()
+                except BaseException:
+                    self._not_before = time.monotonic() + _AGAIN_S
+                    raise
+                self._known_until, self._not_before = time.monotonic() + _KNOWN_S, 0.0
             return self._app
+
+    async def _described(self) -> Any:
         app: Any = self._app_class(
             None,
             client_id=self._login.client_id,
@@ -228,7 +242,6 @@ class OpenID:
         if _BASIC not in found.get("token_endpoint_auth_methods_supported", (_BASIC,)):
             app.client_kwargs["token_endpoint_auth_method"] = "client_secret_post"
         found["id_token_signing_alg_values_supported"] = list(self._tokens.accepted)  # not what it claims, such as none
-        self._app, self._known_until = app, time.monotonic() + _KNOWN_S
         return app
 
     def _away(self, error: Exception) -> Problem:

@@ -7,6 +7,7 @@ import re
 import socket
 import time
 from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -356,7 +357,16 @@ def test_a_provider_that_is_away_is_told(
     with served(tmp_path_factory.mktemp("away"), **settings(running, port)) as one:
         assert "Acme cannot be reached" in logged_in(one).text
         running.away = False
-        assert "You are logged in" in logged_in(one).text
+        while "Acme could not be reached just now" in (text := logged_in(one).text):
+            pass
+        assert "You are logged in" in text
+
+
+def test_many_may_log_in_at_a_time(running: Provider, server: Served, tmp_path_factory: pytest.TempPathFactory) -> None:
+    running.reset()
+    port = free_port()
+    with served(tmp_path_factory.mktemp("many"), **settings(running, port)) as one, ThreadPoolExecutor(8) as pool:
+        assert {"You are logged in" in found.text for found in pool.map(lambda _: logged_in(one), range(8))} == {True}
 
 
 def test_without_the_setting_there_is_no_such_login(tmp_path_factory: pytest.TempPathFactory) -> None:
