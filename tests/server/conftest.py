@@ -11,5 +11,13 @@ if any(
     find_spec(name) is None for name in ("fastapi", "sqlalchemy", "jwt", "jinja2", "sse_starlette")
 ):  # the extra is not in every environment
     collect_ignore_glob = ["test_*.py", "pages/test_*.py", "routes/test_*.py"]
-elif find_spec("schemathesis") is None:  # neither is this
-    collect_ignore = ["test_fuzzing.py"]
+else:
+    collect_ignore = [
+        file
+        for file, needed in (
+            ("test_fuzzing.py", "schemathesis"),
+            ("test_openid.py", "authlib"),
+            ("pages/test_openid.py", "authlib"),
+        )
+        if find_spec(needed) is None  # neither are these
+    ]

@@ -56,10 +56,10 @@ class Served:
 
 @contextmanager
 def served(folder: Path, **settings: Any) -> Generator[Served]:
-    """A server with an empty database in a folder, or with what is there already."""
+    """A server with an empty database in a folder, or with what is there; at a free port unless ``port`` is given."""
     every: dict[str, Any] = {"database": f"sqlite:///{folder / 'control.db'}", **settings}
     given = ServerSettings(**every)
-    listening = socket.create_server(("127.0.0.1", 0))
+    listening = socket.create_server(("127.0.0.1", every.get("port", 0)))
     up, servers = Event(), list[uvicorn.Server]()
     errors = list[BaseException]()
 

@@ -17,6 +17,7 @@ if _missing:
 from spanhook.server.app import create_app  # noqa: E402
 from spanhook.server.audit import lines as audit_lines  # noqa: E402
 from spanhook.server.key_store import ApiKey, KeyStore  # noqa: E402
+from spanhook.server.login import Login  # noqa: E402
 from spanhook.server.running import serve  # noqa: E402
 from spanhook.server.scopes import LOCAL, SCOPES, Principal, Scope  # noqa: E402
 from spanhook.server.settings import ServerSettings, Tokens, read_settings  # noqa: E402
@@ -26,6 +27,7 @@ __all__ = [
     "SCOPES",
     "ApiKey",
     "KeyStore",
+    "Login",
     "Principal",
     "Scope",
     "ServerSettings",

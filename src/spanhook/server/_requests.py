@@ -10,7 +10,9 @@ CHANGES = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 """Methods that change something."""
 
 
-PAGES = frozenset(("", "login", "logout", "runs", "decisions", "usage", "hooks", "approvals", "events", "static"))
+PAGES = frozenset(
+    ("", "login", "logout", "runs", "decisions", "usage", "budgets", "hooks", "approvals", "events", "static")
+)
 """The first part of the paths of web pages."""
 
 

@@ -19,6 +19,7 @@ from spanhook.server.guard import PUBLIC, App, Guard
 from spanhook.server.key_store import KeyStore
 from spanhook.server.measuring import Measures
 from spanhook.server.needs import needs_of
+from spanhook.server.openid import OpenID
 from spanhook.server.pages import PAGE_ROUTERS, problem_page
 from spanhook.server.problems import Code, Mistake, Problem
 from spanhook.server.rates import Rates
@@ -40,13 +41,17 @@ def create_app(settings: ServerSettings, database: Database) -> App:
         database: The open database; whoever has opened it closes it.
 
     Raises:
-        ConfigurationError: The secret or the keys of tokens cannot be used.
+        ConfigurationError: The secret or the keys of tokens, or what ``login`` needs, cannot be used.
     """
     measures = Measures()
     rates = Rates(settings.rate, settings.failures)
     verifier = TokenVerifier(settings.tokens) if settings.tokens is not None else None
     authentication = Authentication(
-        required=settings.authenticates, verifier=verifier, keys=KeyStore(database), rates=rates
+        required=settings.authenticates,
+        verifier=verifier,
+        keys=KeyStore(database),
+        rates=rates,
+        openid=OpenID(settings.login, settings.tokens) if settings.login and settings.tokens else None,
     )
     services = Services(settings, database, measures, authentication)
     return Guard(routed(services), settings, authentication, rates, measures, answer)

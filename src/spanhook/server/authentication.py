@@ -1,15 +1,17 @@
 """Finds out who sends a request."""
 
 import time
+from collections.abc import Mapping
 from typing import Protocol
 
 from spanhook.server import sessions
 from spanhook.server._requests import Scope, address_of, cookie, has, header, is_page
+from spanhook.server.addresses import is_loopback
 from spanhook.server.keys import split_key
+from spanhook.server.openid import SESSION, Finished, OpenID
 from spanhook.server.problems import Problem
 from spanhook.server.rates import Rates
 from spanhook.server.scopes import LOCAL, Principal
-from spanhook.server.settings import is_loopback
 from spanhook.server.tokens import TokenVerifier
 
 _FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
@@ -36,10 +38,20 @@ class Authentication:
         verifier: Checks tokens; ``None`` accepts none.
         keys: The API keys.
         rates: Where failures are counted.
+        openid: Logging in with OpenID Connect; ``None`` if that is not set.
     """
 
-    def __init__(self, *, required: bool, verifier: TokenVerifier | None, keys: Keys, rates: Rates) -> None:
+    def __init__(
+        self,
+        *,
+        required: bool,
+        verifier: TokenVerifier | None,
+        keys: Keys,
+        rates: Rates,
+        openid: OpenID | None = None,
+    ) -> None:
         self._required, self._verifier, self._keys, self._rates = required, verifier, keys, rates
+        self.openid = openid
 
     async def principal(self, scope: Scope) -> Principal:
         """Who sends a request.
@@ -74,9 +86,36 @@ class Authentication:
         kept = await self._keys.kept(key_id) or ""
         return sessions.seal(key_id, secret, kept, int(time.time()) + sessions.LASTS_S)
 
+    async def finish_login(self, scope: Scope, given: Mapping[str, str], login: str) -> Finished:
+        """The session that a login with OpenID Connect has come to.
+
+        Args:
+            scope: The request.
+            given: The parameters that the issuer has sent the browser back with.
+            login: The cookie of the login.
+
+        Raises:
+            Problem: There is none, or too many failed.
+        """
+        if self.openid is None:
+            raise Problem("not_found", "there is nothing here")
+        address = address_of(scope)
+        await self._rates.check_failures(address)
+        try:
+            return await self.openid.finish(given, login)
+        except Problem as problem:
+            if problem.code == "credentials_invalid":
+                await self._rates.count_failure(address)
+            raise
+
     async def _of_session(self, session: str) -> Principal:
         """Whose session it is. What is none is not counted as a failure: there is nothing to guess."""
         key_id = sessions.key_id_of(session, time.time())
+        if key_id == SESSION:
+            found = self.openid.principal(session) if self.openid is not None else None
+            if found is None:
+                raise Problem("credentials_missing", "the session has ended; log in again")
+            return found
         kept = await self._keys.kept(key_id) if key_id else None
         secret = sessions.unseal(session, kept) if kept else ""
         principal = await self._keys.verify(key_id, secret) if secret else None

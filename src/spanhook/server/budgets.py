@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from sqlalchemy import func, select
@@ -33,6 +33,7 @@ class Known:
         config: Its settings.
         standing: How it stands; ``None`` if that is not known.
         unknown: Why it is not known.
+        title: What people call it.
     """
 
     source: Literal["definition", "policy"]
@@ -44,6 +45,7 @@ class Known:
     config: Mapping[str, Any]
     standing: Standing | None = None
     unknown: str = ""
+    title: str = ""
 
 
 class Budgets:
@@ -85,6 +87,7 @@ class Budgets:
                 one.get("enabled", True),
                 one.get("mode", "enforce"),
                 one.get("config", {}),
+                title=one["name"],
             )
             for one in every
             if one["handler_ref"] in (_CLASS, _DOOR)
@@ -106,6 +109,7 @@ class Budgets:
                 True,
                 one.get("mode", "enforce"),
                 one.get("with", {}),
+                title=one["id"],
             )
             for tenant, content in rows
             for one in (await policies_in(content)).policies
@@ -118,13 +122,13 @@ class Budgets:
             store = self._store(str(known.config.get("store", "")))
             missing = _missing(str(known.config.get("per", "run")), identity)
             if missing:
-                return _with(known, unknown=f"name the {missing}")
+                return replace(known, unknown=f"name the {missing}")
             settings: dict[str, Any] = {**known.config, "store": store}
             budget = Budget(**settings)
             budget.name = known.name
-            return _with(known, standing=budget.standing(identity))
+            return replace(known, standing=budget.standing(identity))
         except (ConfigurationError, StoreError, TypeError) as error:
-            return _with(known, unknown=str(error))
+            return replace(known, unknown=str(error))
 
     def _store(self, given: str) -> str:
         """The address of a store. Only those in the server's settings are asked."""
@@ -140,17 +144,3 @@ def _missing(per: str, identity: Identity) -> str:
     values = {"run": identity.run_id, "session": identity.session_id, "user": identity.user_id}
     values["tenant"] = identity.tenant_id
     return per if per in values and not values[per] else ""
-
-
-def _with(known: Known, *, standing: Standing | None = None, unknown: str = "") -> Known:
-    return Known(
-        known.source,
-        known.subject,
-        known.name,
-        known.tenant,
-        known.enabled,
-        known.mode,
-        known.config,
-        standing,
-        unknown,
-    )

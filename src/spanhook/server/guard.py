@@ -23,7 +23,8 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Any, Receive, Send], Awaitable[None]]
 
 STATIC = ("/static/pages.css", "/static/pages.js", "/static/icon.svg")
-PUBLIC = frozenset(("/healthz", "/readyz", "/openapi.json", "/", "/login", "/logout", *STATIC))
+OPENID = ("/login/openid", "/login/callback")
+PUBLIC = frozenset(("/healthz", "/readyz", "/openapi.json", "/", "/login", "/logout", *OPENID, *STATIC))
 """Paths that need no authentication."""
 TELEMETRY = frozenset(("/v1/traces", "/v1/metrics", "/v1/logs"))
 _UNCOUNTED = TELEMETRY | {"/v1/sync"}

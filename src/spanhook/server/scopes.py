@@ -45,7 +45,7 @@ class Principal:
     tenant: str
     operator: bool
     scopes: frozenset[Scope]
-    how: Literal["local", "token", "key"]
+    how: Literal["local", "token", "key", "login"]
 
     def may(self, scope: Scope) -> bool:
         """Whether the caller has a scope."""

@@ -1,8 +1,8 @@
-"""Sessions of the web pages: an API key, sealed into a cookie.
+"""Sessions of the web pages: what makes one, sealed into a cookie.
 
-The cookie has the key's secret, encrypted with a key that is derived from the hash that the database keeps. So neither
-the cookie nor the database alone gives the secret away or makes a session, a session ends with its key, and all
-processes of a database know it.
+For an API key, the cookie has the key's secret, encrypted with a key that is derived from the hash that the database
+keeps. So neither the cookie nor the database alone gives the secret away or makes a session, a session ends with its
+key, and all processes of a database know it. For OpenID Connect, see ``openid``.
 """
 
 import base64
@@ -23,9 +23,9 @@ def seal(key_id: str, secret: str, kept: str, expires: int) -> str:
     """The cookie of a session.
 
     Args:
-        key_id: The id of the API key.
-        secret: Its secret.
-        kept: The hash that is kept of the secret.
+        key_id: The id of the API key, or another name of what is sealed, without a dot.
+        secret: The key's secret, or another text.
+        kept: The hash that is kept of the secret, or another text that only the server knows.
         expires: When the session ends, in seconds since the epoch.
     """
     nonce, about = os.urandom(_NONCE), f"{key_id}.{expires}"

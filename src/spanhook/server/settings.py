@@ -1,13 +1,15 @@
 """What can be set of the server, in a file and on the command line."""
 
-import ipaddress
 import os
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from spanhook.errors import ConfigurationError
+from spanhook.server.addresses import is_loopback, is_secure, is_unspecified
+from spanhook.server.login import Login
 
 Asymmetric = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 Symmetric = Literal["HS256", "HS384", "HS512"]
@@ -54,8 +56,7 @@ class Tokens(Strict):
         wrong = [one for one in self.algorithms if (one in _ASYMMETRIC) != bool(self.jwks)]
         if wrong:
             raise ValueError(f"{', '.join(wrong)} cannot be used with {'jwks' if self.jwks else 'secret_env'}")
-        loopback = self.jwks.startswith(tuple(f"http://{host}" for host in ("localhost", "127.0.0.1", "[::1]")))
-        if "://" in self.jwks and not loopback and not self.jwks.startswith("https://"):
+        if "://" in self.jwks and not is_secure(self.jwks):
             raise ValueError(f"jwks is {self.jwks!r}; expected https://, or a file")
         return self
 
@@ -73,6 +74,7 @@ class ServerSettings(Strict):
         database: ``sqlite:///FILE``, or ``postgresql://...``.
         approvals: Where requests for approval are kept, such as ``redis://HOST``; by default in the database.
         tokens: Which bearer tokens are accepted.
+        login: How people log in with OpenID Connect; it needs ``tokens`` with ``jwks``.
         api_keys: Whether requests need an API key, or a token. Without it and ``tokens`` there is no authentication.
         allowed_hosts: Names by which the server may be called besides those of loopback and ``host``.
         allowed_origins: Origins of web pages, such as ``https://admin.example``, that may send changes, besides its
@@ -94,6 +96,7 @@ class ServerSettings(Strict):
     database: str = "sqlite:///spanhook.db"
     approvals: str = ""
     tokens: Tokens | None = None
+    login: Login | None = None
     api_keys: bool = False
     allowed_hosts: tuple[str, ...] = ()
     allowed_origins: tuple[str, ...] = ()
@@ -119,6 +122,19 @@ class ServerSettings(Strict):
     def _lower(cls, given: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(one.lower().strip("[]") for one in given)
 
+    @model_validator(mode="after")
+    def _login_has_an_issuer(self) -> Self:
+        if self.login is None:
+            return self
+        if self.tokens is None or not self.tokens.jwks:
+            raise ValueError("login needs tokens with jwks: their issuer is where people log in")
+        if not is_secure(self.tokens.issuer):
+            raise ValueError(f"login needs an issuer with https://, not {self.tokens.issuer!r}")
+        host = urlsplit(self.login.url).hostname
+        if host not in self.hosts:
+            raise ValueError(f"login.url has the host {host!r}, by which the server is not called; see allowed_hosts")
+        return self
+
     @property
     def authenticates(self) -> bool:
         """Whether callers must say who they are."""
@@ -127,7 +143,7 @@ class ServerSettings(Strict):
     @property
     def hosts(self) -> frozenset[str]:
         """The names by which the server may be called."""
-        own = () if _unspecified(self.host) else (self.host.lower().strip("[]"),)
+        own = () if is_unspecified(self.host) else (self.host.lower().strip("[]"),)
         return frozenset((*_LOOPBACK, *own, *self.allowed_hosts))
 
     def check(self) -> None:
@@ -143,26 +159,11 @@ class ServerSettings(Strict):
                 f"host {self.host!r} is not loopback, and the server has no authentication; set tokens or api_keys, "
                 "for example with --api-keys, or listen on 127.0.0.1"
             )
-        if _unspecified(self.host) and not self.allowed_hosts:
+        if is_unspecified(self.host) and not self.allowed_hosts:
             raise ConfigurationError(
                 f"host {self.host!r} is every address of this machine; name those by which the server is called, for "
                 "example with --allow-host spanhook.internal"
             )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address, or the name ``localhost``, can be reached from this machine alone."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
-
-
-def _unspecified(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_unspecified
-    except ValueError:
-        return host == ""
 
 
 def read_settings(file: str | Path | None = None, **given: Any) -> ServerSettings:
@@ -194,12 +195,24 @@ def secret_of(tokens: Tokens) -> bytes:
     Raises:
         ConfigurationError: The variable is not set, or the secret is too short.
     """
-    secret = os.environ.get(tokens.secret_env, "").encode()
+    return secret_in(tokens.secret_env, "tokens need")
+
+
+def secret_in(variable: str, who: str) -> bytes:
+    """The secret in an environment variable.
+
+    Args:
+        variable: Its name.
+        who: Who needs it, for messages.
+
+    Raises:
+        ConfigurationError: The variable is not set, or the secret is too short.
+    """
+    secret = os.environ.get(variable, "").encode()
     if len(secret) < LEAST_SECRET:
         state = f"has {len(secret)} bytes" if secret else "is not set"
         raise ConfigurationError(
-            f"the environment variable {tokens.secret_env!r} {state}; tokens need a secret of at least "
-            f"{LEAST_SECRET} bytes"
+            f"the environment variable {variable!r} {state}; {who} a secret of at least {LEAST_SECRET} bytes"
         )
     return secret
 

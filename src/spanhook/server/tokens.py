@@ -5,7 +5,7 @@ import json
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import jwt
 
@@ -65,7 +65,7 @@ class TokenVerifier:
             raise Problem("unavailable", "the issuer's keys cannot be read now") from None
         except (jwt.PyJWTError, ValueError, TypeError, RecursionError):
             raise _invalid("is not valid") from None
-        return self._principal(claims)
+        return principal_of(claims, self._settings, "token")
 
     async def _key(self, token: str) -> Any:
         if self._secret is not None:
@@ -80,24 +80,29 @@ class TokenVerifier:
             raise _invalid("names no key of the issuer")
         return found[0]
 
-    def _principal(self, claims: Mapping[str, Any]) -> Principal:
-        tenant = claims.get(self._settings.tenant_claim)
-        if not isinstance(tenant, str) or not tenant or len(tenant) > 200:
-            raise _invalid(f"has no tenant in {self._settings.tenant_claim!r}")
-        given: Any = claims.get(self._settings.scope_claim, ())
-        scopes: list[Any] = (
-            given.split() if isinstance(given, str) else cast("list[Any]", given) if isinstance(given, list) else []
-        )
-        subject = claims.get("sub")
-        who = subject[:200] if isinstance(subject, str) and subject else "unknown"
-        operator = bool(self._settings.operator_tenant) and tenant == self._settings.operator_tenant
-        return Principal(
-            who,
-            "" if operator else tenant,
-            operator,
-            scopes_of(scopes),
-            "token",
-        )
+
+def principal_of(claims: Mapping[str, Any], settings: Tokens, how: Literal["token", "login"]) -> Principal:
+    """Whose claims they are.
+
+    Args:
+        claims: Claims that were checked.
+        settings: Which of them say what.
+        how: How they came here.
+
+    Raises:
+        Problem: They have no tenant.
+    """
+    tenant = claims.get(settings.tenant_claim)
+    if not isinstance(tenant, str) or not tenant or len(tenant) > 200:
+        raise _invalid(f"has no tenant in {settings.tenant_claim!r}")
+    given: Any = claims.get(settings.scope_claim, ())
+    scopes: list[Any] = (
+        given.split() if isinstance(given, str) else cast("list[Any]", given) if isinstance(given, list) else []
+    )
+    subject = claims.get("sub")
+    who = subject[:200] if isinstance(subject, str) and subject else "unknown"
+    operator = bool(settings.operator_tenant) and tenant == settings.operator_tenant
+    return Principal(who, "" if operator else tenant, operator, scopes_of(scopes), how)
 
 
 def _keys_in(file: Path) -> jwt.PyJWKSet:

@@ -1,7 +1,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spanhook.server.pages.charts import HEIGHT, WIDTH, ceiling, stacked
@@ -24,6 +24,7 @@ def test_series_stand_on_each_other() -> None:
     assert second.values == (0, 2)
 
 
+@example([(5e-324, 0.0)])
 @given(st.lists(st.tuples(st.floats(0, 1e15), st.floats(0, 1e15)), min_size=1, max_size=50))
 def test_nothing_leaves_the_chart(values: list[tuple[float, float]]) -> None:
     chart = stacked([str(at) for at in range(len(values))], [[one for one, _ in values], [two for _, two in values]])

@@ -3,7 +3,7 @@ from collections.abc import Generator
 import pytest
 
 from spanhook.server import LOCAL, KeyStore
-from spanhook.server.pages.entrance import _own
+from spanhook.server.pages.entrance import own_page
 from tests.server.browsing import Browser
 from tests.server.serving import Served, served
 
@@ -85,12 +85,12 @@ def test_forms_of_others_do_not_log_anybody_in_or_out(server: Served, key: str) 
     ["", "//evil.example", "https://evil.example", "/\\evil.example", "/login", "/v1/hooks", "/runs\n", "evil", "/é"],
 )
 def test_where_to_go_is_a_page_of_ours(path: str) -> None:
-    assert _own(path) == "/runs"
+    assert own_page(path) == "/runs"
 
 
 def test_pages_of_ours_stay(server: Served) -> None:
-    assert _own("/runs/a?b=//c") == "/runs/a?b=//c"
-    assert _own("/hooks/new") == "/hooks/new"
+    assert own_page("/runs/a?b=//c") == "/runs/a?b=//c"
+    assert own_page("/hooks/new") == "/hooks/new"
 
 
 @pytest.mark.parametrize(

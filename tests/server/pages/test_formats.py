@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from spanhook.server.pages.formats import count, duration, iso, money, pretty, when
+from spanhook.server.pages.formats import LONGEST, count, cut, duration, iso, money, pretty, when
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,8 @@ def test_times_are_in_utc() -> None:
 def test_data_is_indented_and_text_stays() -> None:
     assert pretty({"a": [1]}) == pretty('{"a": [1]}') == '{\n  "a": [\n    1\n  ]\n}'
     assert (pretty("plain <b>"), pretty('"text"'), pretty("[" * 100_000)) == ("plain <b>", "text", "[" * 100_000)
+
+
+def test_long_texts_are_cut() -> None:
+    assert cut("a" * LONGEST) == "a" * LONGEST
+    assert cut("a" * (LONGEST + 1)) == "a" * LONGEST + "\u2026"

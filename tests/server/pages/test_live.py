@@ -1,10 +1,12 @@
 import json
 from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
 
 from spanhook.server.pages import live
 from tests.server.routes.test_runs import run
+from tests.server.routes.test_sync import REPORT
 from tests.server.serving import Served, served
 
 
@@ -39,6 +41,26 @@ def test_a_page_is_told_of_hooks_once(server: Served) -> None:
         assert next(told) == "ready"
         assert server.client.post("/v1/hooks", json=hook).status_code == 201
         assert next(told) == "change"
+
+
+def report(server: Served, **facts: Any) -> None:
+    given = {**REPORT, **facts}
+    assert server.client.post("/v1/sync/reports", json=given).status_code == 200
+
+
+def test_a_page_is_told_of_processes_and_not_of_each_report(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    report(server)
+    with server.client.stream("GET", "/events/hooks") as response:
+        told = events(response.iter_lines())
+        assert next(told) == "ready"
+        report(server, process_id="two")
+        assert next(told) == "change"
+    monkeypatch.setattr(live, "LASTS_S", 1.0)
+    with server.client.stream("GET", "/events/hooks") as response:
+        told = events(response.iter_lines())
+        assert next(told) == "ready"
+        report(server)
+        assert list(told) == []
 
 
 def test_streams_end_and_are_bounded(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:

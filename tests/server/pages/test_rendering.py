@@ -44,3 +44,13 @@ def test_an_empty_page_says_what_to_run(server: Served, path: str) -> None:
     browser.open(path)
     assert 'class="empty"' in browser.page.text
     assert "<pre><code>" in browser.page.text
+
+
+def test_commands_on_empty_pages_have_the_address_that_the_server_was_called_by(
+    server: Served, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    for path in ("/runs", "/decisions", "/usage", "/hooks"):
+        assert f"{server.url}" in Browser(server).open(path)
+    with served(tmp_path_factory.mktemp("proxied"), allowed_origins=["https://localhost", "https://x.example"]) as one:
+        browser = Browser(one, Host="localhost")
+        assert "ENDPOINT=https://localhost spanhook" in browser.open("/runs")

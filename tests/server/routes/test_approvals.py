@@ -1,4 +1,5 @@
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,10 +10,12 @@ from tests.server.serving import SECRET, TOKENS, Served, bearer, served, token
 
 
 @pytest.fixture
-def server(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Generator[Served]:
+def server(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Served]:
+    """Requests are in the server's database, whatever that is."""
     monkeypatch.setenv("SPANHOOK_TEST_SECRET", SECRET)
-    with served(tmp_path_factory.mktemp("approvals"), tokens=TOKENS) as one:
+    with served(tmp_path, tokens=TOKENS, database=url) as one:
         yield one
+    open_approvals(url).close()
 
 
 def request(server: Served, id: str, tenant: str = "acme", timeout: float = 3600, **fields: Any) -> None:

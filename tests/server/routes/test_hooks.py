@@ -1,8 +1,10 @@
+import time
 from collections.abc import Generator
 from typing import Any
 
 import pytest
 
+from spanhook.hooks.circuit_breaker import CircuitBreaker
 from spanhook.server import audit
 from spanhook.server.masking import MASK
 from spanhook.store.control import Execution, ExecutionEntry, record_executions
@@ -329,3 +331,57 @@ def test_statistics_count_the_hooks_that_are_seen(all_of_them: Served) -> None:
     assert after["total_hooks"] == after["total_definitions"] == before["total_hooks"] + 2
     assert after["by_event_type"]["tool.execute.pre"] == before["by_event_type"].get("tool.execute.pre", 0) + 2
     assert "tool.execute.pre" in after["event_types_active"]
+
+
+TOOL = "spanhook.kind", "tool.execute"
+BREAKER = f"{CircuitBreaker.__module__}:CircuitBreaker"
+
+
+def recorded(server: Served, tenant: str, run: str, **attributes: str) -> None:
+    """A run with one call of a tool, and a span of another instrumentation."""
+    now = time.time_ns()
+    given = {"spanhook.run.id": run, "gen_ai.tool.name": "refund", **attributes}
+    times = {"startTimeUnixNano": str(now), "endTimeUnixNano": str(now + 10**6), "traceId": run[:1] * 32}
+    own = [{"key": name, "value": {"stringValue": value}} for name, value in (*given.items(), TOOL)]
+    spans = [
+        {"spanId": "1" * 16, "name": "execute_tool refund", "attributes": own, **times},
+        {"spanId": "2" * 16, "parentSpanId": "1" * 16, "name": "GET", **times},
+    ]
+    body = {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
+    sent = server.client.post("/v1/traces", json=body, headers=server.key(tenant, "telemetry:write"))
+    assert sent.json() == {}
+
+
+def test_a_dry_run_on_a_recorded_operation(all_of_them: Served) -> None:
+    server = all_of_them
+    both = Caller(server, "acme", "hooks:manage", "runs:read")
+    recorded(server, "acme", "a-run", **{"gen_ai.tool.call.arguments": '{"amount": 5}', "user.id": "ada"})
+    recorded(server, "globex", "b-run")
+    path = f"/{created(both, enabled=False)['hook_id']}/test"
+    status, tested = both("POST", path, {"run": "a-run", "span": "1" * 16})
+    assert status == 200, tested
+    assert (tested["result"]["decision"], tested["not_captured"]) == ("reject", ["result"])
+    expected = {"name": "refund", "tenant_id": "acme", "user_id": "ada", "arguments": {"amount": 5}}
+    assert tested["sample_context"] == expected
+    instead = {"name": "search", "result": 1}
+    status, tested = both("POST", path, {"run": "a-run", "span": "1" * 16, "sample_context": instead})
+    assert (tested["result"]["decision"], tested["context_after"]["result"], tested["not_captured"]) == ("allow", 1, [])
+
+    for run, span, expects in (
+        ("b-run", "1" * 16, (404, "not_found")),  # another tenant's is not there
+        ("c-run", "1" * 16, (404, "not_found")),
+        ("a-run", "3" * 16, (404, "not_found")),
+        ("a-run", "2" * 16, (422, "invalid")),
+    ):
+        status, problem = both("POST", path, {"run": run, "span": span})
+        assert (status, problem["code"]) == expects
+    other = created(both, event="llm.call", handler_ref=BREAKER, config={})
+    assert both("POST", f"/{other['hook_id']}/test", {"run": "a-run", "span": "1" * 16})[0] == 422
+    for given in ({}, {"run": "a-run"}, {"span": "1" * 16}, {"sample_context": None}):
+        assert both("POST", path, given)[0] == 422
+
+
+def test_a_recorded_operation_needs_the_scope_of_runs(all_of_them: Served, acme: Caller) -> None:
+    recorded(all_of_them, "acme", "d-run")
+    status, problem = acme("POST", f"/{created(acme)['hook_id']}/test", {"run": "d-run", "span": "1" * 16})
+    assert (status, problem["code"]) == (403, "scope_missing")

@@ -1,19 +1,22 @@
-"""The web pages: runs, decisions, usage, hooks and approvals for people.
+"""The web pages: runs, decisions, usage, budgets, hooks and approvals for people.
 
 They call the functions of the HTTP API's routes, and so ask for the same scopes and show the same tenants.
 """
 
 from fastapi import APIRouter
 
-from spanhook.server.pages import approvals, decisions, entrance, hooks, live, runs, usage
+from spanhook.server.pages import approvals, budgets, decisions, dry_runs, entrance, hooks, live, openid, runs, usage
 from spanhook.server.pages.problem import problem_page
 
 PAGE_ROUTERS: tuple[APIRouter, ...] = (
     entrance.router,
+    openid.router,
     live.router,
     runs.router,
     decisions.router,
     usage.router,
+    budgets.router,
+    dry_runs.router,
     hooks.router,
     approvals.router,
 )

@@ -70,7 +70,7 @@ def stacked(labels: Sequence[str], series: Sequence[Sequence[float]]) -> Chart:
 
 def ceiling(value: float) -> float:
     """The next round number that is not below a value; 1 for none."""
-    if not 0 < value < math.inf:
+    if not 1e-300 < value < math.inf:  # below, floats have no digits left to be rounded
         return 1.0
     size = 10.0 ** math.floor(math.log10(value))
     return next(size * step for step in (1, 1.5, 2, 3, 4, 5, 6, 8, 10) if size * step >= value * (1 - 1e-9))

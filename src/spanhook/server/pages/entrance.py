@@ -28,32 +28,32 @@ async def first() -> Response:
 
 
 @router.get("/login")
-async def ask_for_key(request: Request, services: Serving, to: Wanted = "") -> Response:
-    """Ask for an API key."""
+async def ask_for_key(request: Request, services: Serving, to: Wanted = "", out: Wanted = "") -> Response:
+    """Ask for an API key, or to log in with OpenID Connect."""
     if not services.settings.authenticates:
-        return goes_to(_own(to))
-    return render(request.scope, "login.html", to=_own(to), error="")
+        return goes_to(own_page(to))
+    return _login(request, services, own_page(to), left=bool(out))
 
 
 @router.post("/login")
 async def log_in(request: Request, services: Serving, form: Form) -> Response:
     """Begin a session."""
-    to = _own(form.get("to", ""))
+    to = own_page(form.get("to", ""))
     try:
         session = await services.authentication.log_in(request.scope, form.get("key", "").strip())
     except Problem as problem:
         if problem.code != "credentials_invalid":
             raise
-        return render(request.scope, "login.html", status=401, to=to, error="This API key is not valid.")
+        return _login(request, services, to, error="This API key is not valid.", status=401)
     response = goes_to(to)
     tokens.keep(response, session, request.scope, name=sessions.COOKIE, seconds=sessions.LASTS_S)
     return response
 
 
 @router.post("/logout")
-async def log_out(_form: Form) -> Response:
+async def log_out(services: Serving, _form: Form) -> Response:
     """End the session in this browser."""
-    response = goes_to("/login")
+    response = goes_to("/login?out=1" if services.authentication.openid else "/login")
     response.delete_cookie(sessions.COOKIE, path="/", httponly=True, samesite="strict")
     return response
 
@@ -80,7 +80,22 @@ async def icon() -> Response:
     return _file("icon.svg")
 
 
-def _own(path: str) -> str:
+def _login(
+    request: Request, services: Services, to: str, *, error: str = "", status: int = 200, left: bool = False
+) -> Response:
+    known = services.authentication.openid
+    return render(
+        request.scope,
+        "login.html",
+        status=status,
+        to=to,
+        error=error,
+        single=known.name if known else "",
+        left=known.end_address() if known and left else "",
+    )
+
+
+def own_page(path: str) -> str:
     """A page of this server, whatever was asked for."""
     plain = path.partition("?")[0]
     odd = "\\" in path or not path.isprintable() or plain.startswith(("//", "/login", "/logout", "/static", "/events"))

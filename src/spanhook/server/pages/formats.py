@@ -4,6 +4,8 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+LONGEST = 20_000
+"""Characters of one text that are shown."""
 _UNITS = ((1e9, "B"), (1e6, "M"), (1e3, "k"))
 
 
@@ -67,5 +69,10 @@ def pretty(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, default=str)
 
 
-FILTERS = {"count": count, "money": money, "duration": duration, "when": when, "iso": iso, "pretty": pretty}
+def cut(text: str) -> str:
+    """A text, as far as it can be shown."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}\u2026"
+
+
+FILTERS = {"cut": cut, "count": count, "money": money, "duration": duration, "when": when, "iso": iso, "pretty": pretty}
 """The filters of templates."""

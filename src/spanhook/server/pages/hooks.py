@@ -9,6 +9,7 @@ from spanhook.server._requests import wants_page
 from spanhook.server.needs import Needs, services_of
 from spanhook.server.pages.forms import Fields, Form
 from spanhook.server.pages.hook_forms import Draft, changes_in, draft_of, events, new_in
+from spanhook.server.pages.own_hooks import own_hooks
 from spanhook.server.pages.parameters import Cursor, Filter
 from spanhook.server.pages.rendering import address, goes_to, render
 from spanhook.server.pages.schema_forms import Schema, fields_for
@@ -25,6 +26,7 @@ from spanhook.server.routes.hooks import (
     toggle_hook,
     update_hook,
 )
+from spanhook.server.routes.sync import list_processes
 from spanhook.server.scopes import Principal
 from spanhook.server.services import Services
 
@@ -34,7 +36,7 @@ Serving = Annotated[Services, Depends(services_of)]
 Reader = Annotated[Principal, Depends(Needs("hooks:read"))]
 Manager = Annotated[Principal, Depends(Needs("hooks:manage"))]
 _MENDABLE = ("invalid", "handler_not_allowed", "too_many_hooks", "conflict")
-_MOST_CHANGES = 50
+_MOST_CHANGES, _MOST_PROCESSES = 50, 200
 
 
 @router.get("")
@@ -51,6 +53,7 @@ async def page(
     wanted = {"true": True, "false": False}.get(enabled)
     found = await list_hooks(principal, services, event or None, tenant or None, wanted, cursor or None)
     figures = await statistics(principal, services)
+    processes = (await list_processes(principal, services, limit=_MOST_PROCESSES)).processes
     given = {"event": event, "tenant": tenant, "enabled": enabled}
     return render(
         request.scope,
@@ -58,6 +61,8 @@ async def page(
         hooks=found.hooks,
         figures={(one.hook_name, one.event_type): one for one in figures.hooks},
         all_of=figures,
+        own=own_hooks(processes),
+        processes=processes,
         more=address(request, cursor=found.next_cursor) if found.next_cursor else "",
         first=address(request, cursor="") if cursor else "",
         given=given,

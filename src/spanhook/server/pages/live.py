@@ -18,6 +18,7 @@ from spanhook.server.problems import Problem
 from spanhook.server.routes.approvals import list_approvals
 from spanhook.server.routes.hooks import list_hooks, statistics
 from spanhook.server.routes.runs import get_usage, list_decisions, list_runs
+from spanhook.server.routes.sync import list_processes
 from spanhook.server.scopes import Principal
 from spanhook.server.services import Services
 
@@ -55,10 +56,13 @@ async def of_usage(principal: Annotated[Principal, Depends(Needs("usage:read"))]
 
 @router.get("/hooks")
 async def of_hooks(principal: Annotated[Principal, Depends(Needs("hooks:read"))], services: Serving) -> Response:
-    """Definitions and their statistics."""
+    """Definitions and their statistics, and what processes have."""
 
     async def read() -> list[BaseModel]:
-        return [await list_hooks(principal, services, limit=200), await statistics(principal, services)]
+        processes = (await list_processes(principal, services, limit=200)).processes
+        there = sorted(processes, key=lambda one: (one.first_seen, one.host, one.pid))
+        same = [one.model_copy(update={"last_seen": one.first_seen}) for one in there]  # they report all the time
+        return [await list_hooks(principal, services, limit=200), await statistics(principal, services), *same]
 
     return _stream(services, read)
 

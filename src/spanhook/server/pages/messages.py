@@ -4,10 +4,8 @@ import json
 from typing import Any, Literal, NamedTuple, cast
 
 from spanhook import semconv
-from spanhook.server.pages.formats import pretty
+from spanhook.server.pages.formats import LONGEST, pretty
 
-LONGEST = 20_000
-"""Characters of one message that are shown."""
 _MOST = 200
 _ATTRIBUTES = (
     (semconv.GEN_AI_SYSTEM_INSTRUCTIONS, "system"),

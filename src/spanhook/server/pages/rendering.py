@@ -9,6 +9,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from spanhook.server._requests import Scope as AsgiScope
+from spanhook.server._requests import header
 from spanhook.server.pages import formats, tokens
 from spanhook.server.scopes import Principal, Scope
 
@@ -33,6 +34,7 @@ NAVIGATION = (
     Entry("Runs", "/runs", "runs:read"),
     Entry("Decisions", "/decisions", "runs:read"),
     Entry("Usage", "/usage", "usage:read"),
+    Entry("Budgets", "/budgets", "usage:read"),
     Entry("Hooks", "/hooks", "hooks:read"),
     Entry("Approvals", "/approvals", "approvals:decide"),
 )
@@ -69,6 +71,7 @@ def render(
             "path": scope["path"],
             "principal": principal,
             "csrf": csrf.token,
+            "here": here(scope),
             **values,
         }
     )
@@ -76,6 +79,15 @@ def render(
     if csrf.cookie:
         tokens.keep(response, csrf.cookie, scope)
     return response
+
+
+def here(scope: AsgiScope) -> str:
+    """The address that the server was called by. Behind a proxy with TLS, it is the one in ``allowed_origins``."""
+    authority = header(scope, "host") or ""
+    app: Any = scope.get("app")
+    origins: tuple[str, ...] = app.state.services.settings.allowed_origins if app is not None else ()
+    own = (one for one in origins if one.partition("://")[2] == authority)
+    return next(own, f"{scope['scheme']}://{authority}")
 
 
 def goes_to(path: str) -> RedirectResponse:

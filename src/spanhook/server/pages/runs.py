@@ -1,5 +1,6 @@
 """The pages of runs: those that a filter lets through, and one as a waterfall."""
 
+from collections import defaultdict
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Request, Response
@@ -8,6 +9,9 @@ from spanhook.server.needs import Needs, services_of
 from spanhook.server.pages.parameters import Cursor, Filter, time_in
 from spanhook.server.pages.rendering import address, render
 from spanhook.server.pages.waterfall import waterfall
+from spanhook.server.routes.hook_models import Hook
+from spanhook.server.routes.hooks import list_hooks
+from spanhook.server.routes.recorded import kind_of
 from spanhook.server.routes.runs import get_run, list_decisions, list_runs
 from spanhook.server.scopes import Principal
 from spanhook.server.services import Services
@@ -17,7 +21,7 @@ router = APIRouter(prefix="/runs", include_in_schema=False)
 Serving = Annotated[Services, Depends(services_of)]
 Reader = Annotated[Principal, Depends(Needs("runs:read"))]
 STATUSES = ("running", "success", "error", "rejected", "interrupted", "cancelled", "abandoned")
-_MOST_DECISIONS = 500
+_MOST_DECISIONS, _MOST_HOOKS = 500, 200
 
 
 @router.get("")
@@ -82,13 +86,24 @@ async def run(
     found = await get_run(run_id, principal, services)
     decisions = await list_decisions(principal, services, run=run_id, limit=_MOST_DECISIONS)
     rows = waterfall(found, decisions.decisions)
+    tried = await _hooks_by_kind(principal, services, found.run.tenant_id) if principal.may("hooks:manage") else {}
     return render(
         request.scope,
         "run.html",
         run=found.run,
         rows=rows,
+        tried=tried,
         decisions=decisions.decisions,
         shadowed=[one for one in decisions.decisions if one.mode == "shadow"],
         more=found.more,
         live="/events/runs" if found.run.status == "running" else "",
     )
+
+
+async def _hooks_by_kind(principal: Principal, services: Services, tenant: str) -> dict[str, list[Hook]]:
+    """The definitions that can be tried on recorded operations of a tenant, by their kind."""
+    found = defaultdict[str, list[Hook]](list)
+    for one in (await list_hooks(principal, services, limit=_MOST_HOOKS)).hooks:
+        if isinstance(one, Hook) and one.tenant_id in ("", tenant):
+            found[kind_of(one.event_type)].append(one)
+    return found

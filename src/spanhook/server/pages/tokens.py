@@ -6,13 +6,13 @@ A token is derived from the session's cookie; without one, from a cookie with a 
 import hashlib
 import hmac
 import secrets
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from starlette.responses import Response
 
 from spanhook.server import sessions
 from spanhook.server._requests import Scope, cookie, header, host_of
-from spanhook.server.settings import is_loopback
+from spanhook.server.addresses import is_loopback
 
 COOKIE = "spanhook_form"
 FIELD = "csrf"
@@ -43,13 +43,23 @@ def holds(scope: Scope, given: str) -> bool:
     return bool(known) and hmac.compare_digest(_derived(known).encode(), given.encode("utf-8", "replace"))
 
 
-def keep(response: Response, value: str, scope: Scope, *, name: str = COOKIE, seconds: int | None = None) -> None:
-    """Set a cookie that is sent to this server alone, and only by its own pages.
+def keep(
+    response: Response,
+    value: str,
+    scope: Scope,
+    *,
+    name: str = COOKIE,
+    seconds: int | None = None,
+    path: str = "/",
+    samesite: Literal["strict", "lax"] = "strict",
+) -> None:
+    """Set a cookie that is sent to this server alone, and only by its own pages, or, if ``lax``, also if a page of
+    another site leads here.
 
     It is never sent over plain HTTP, but for a server on this machine.
     """
     local = is_loopback(host_of(header(scope, "host") or ""))
-    response.set_cookie(name, value, max_age=seconds, path="/", secure=not local, httponly=True, samesite="strict")
+    response.set_cookie(name, value, max_age=seconds, path=path, secure=not local, httponly=True, samesite=samesite)
 
 
 def _base(scope: Scope) -> str:

@@ -34,6 +34,7 @@ class BudgetShown(BaseModel):
 
     source: Literal["definition", "policy"]
     id: str
+    name: str = Field(description="The name of the definition, or the id of the policy.")
     tenant_id: str
     enabled: bool
     mode: str
@@ -51,6 +52,7 @@ class BudgetShown(BaseModel):
         return cls(
             source=known.source,
             id=known.subject,
+            name=known.title,
             tenant_id=known.tenant,
             enabled=known.enabled,
             mode=known.mode,

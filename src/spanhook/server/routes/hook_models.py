@@ -1,9 +1,10 @@
 """What the routes of hooks take and give, as JSON."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
 from spanhook.definitions import HookDefinition
 from spanhook.server.masking import masked
@@ -24,8 +25,33 @@ Reference = Annotated[
 Milliseconds = Annotated[float, Field(gt=0, le=5000, allow_inf_nan=False, description="Its own time per operation.")]
 Tags = Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=50)]
 Description = Annotated[str, Field(max_length=4000)]
+MOST_LEVELS = 50
+"""How deep settings and samples may be nested, as policies may."""
 FailMode = Literal["open", "closed"]
 Mode = Literal["enforce", "shadow"]
+
+
+def shallow(given: dict[str, Any]) -> dict[str, Any]:
+    """What was given, unless it is nested so deeply that it could be stored and not be written again.
+
+    Raises:
+        ValueError: It is.
+    """
+    inside: list[Any] = [given]
+    for _ in range(MOST_LEVELS + 1):
+        inside = [one for several in inside for one in _within(several)]
+        if not inside:
+            return given
+    raise ValueError(f"has more than {MOST_LEVELS} levels; flatten it")
+
+
+def _within(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).values()
+    return cast("list[Any]", value) if isinstance(value, list) else ()
+
+
+Shallow = Annotated[dict[str, Any], AfterValidator(shallow)]
 
 
 class Given(BaseModel):
@@ -44,7 +70,7 @@ class NewHook(Given):
     priority: Priority = 100
     timeout_ms: Milliseconds = 200.0
     enabled: bool = Field(default=True, strict=True)
-    config: dict[str, Any] = Field(default={}, description="Settings of the handler.")
+    config: Shallow = Field(default={}, description="Settings of the handler.")
     fail_mode: FailMode | None = Field(default=None, description="By default by priority.")
     mode: Mode = "enforce"
     log_executions: bool = Field(default=False, strict=True)
@@ -69,7 +95,7 @@ class HookChanges(Given):
     priority: Priority = 100
     timeout_ms: Milliseconds = 200.0
     enabled: bool = Field(default=True, strict=True)
-    config: dict[str, Any] = Field(default={}, description="All settings; a masked secret keeps its value.")
+    config: Shallow = Field(default={}, description="All settings; a masked secret keeps its value.")
     fail_mode: FailMode | None = None
     mode: Mode = "enforce"
     log_executions: bool = Field(default=False, strict=True)
@@ -153,15 +179,6 @@ class HistoryPage(BaseModel):
     next_cursor: str
 
 
-class HookTest(Given):
-    """A dry run."""
-
-    sample_context: dict[str, Any] = Field(
-        description="Any of name, arguments, inputs, messages, system, model, provider, tenant_id, user_id, "
-        "session_id, metadata, result and error."
-    )
-
-
 class HookResult(BaseModel):
     """What a hook did."""
 
@@ -171,14 +188,6 @@ class HookResult(BaseModel):
     error: str = ""
     duration_ms: float = 0.0
     decision: str = "allow"
-
-
-class HookTested(BaseModel):
-    """What a dry run has come to."""
-
-    result: HookResult | None = Field(description="The last result; null if the hook did not run, by its filters.")
-    results: list[HookResult] = Field(description="One for each phase that it ran in.")
-    context_after: dict[str, Any]
 
 
 class Execution(BaseModel):

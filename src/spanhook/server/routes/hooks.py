@@ -11,6 +11,7 @@ from spanhook.server.hook_store import sees_all_of
 from spanhook.server.masking import unmasked
 from spanhook.server.needs import Needs, services_of
 from spanhook.server.problems import ALWAYS, ON_CHANGES, Code, Problem, documented
+from spanhook.server.routes.dry_run_models import HookTest, HookTested
 from spanhook.server.routes.hook_models import (
     Execution,
     ExecutionPage,
@@ -22,11 +23,10 @@ from spanhook.server.routes.hook_models import (
     HookPage,
     HookResult,
     HookStatistics,
-    HookTest,
-    HookTested,
     NewHook,
     SystemHook,
 )
+from spanhook.server.routes.recorded import kind_of, recorded
 from spanhook.server.scopes import Principal
 from spanhook.server.services import Services
 from spanhook.server.stored_hooks import StoredHook
@@ -156,13 +156,20 @@ async def toggle_hook(hook_id: HookId, principal: Manager, services: Serving) ->
 
 @router.post("/{hook_id}/test", responses=documented(*_CHANGED, "too_many_dry_runs"))
 async def test_hook(hook_id: HookId, given: HookTest, principal: Manager, services: Serving) -> HookTested:
-    """Run a definition once on a sample context, in a process of its own. Side effects of the handler are real."""
+    """Run a definition once on a sample context, or on a recorded operation, in a process of its own. Side effects of
+    the handler are real.
+    """
     stored = await services.hooks.changeable(principal, hook_id)
-    outcome = await services.dry_runs.run(stored.definition, given.sample_context)
+    sample, missing = await _sample(given, stored.definition, principal, services)
+    outcome = await services.dry_runs.run(stored.definition, sample)
     try:
         results = [HookResult.model_validate(one) for one in outcome["results"]]
         return HookTested(
-            result=results[-1] if results else None, results=results, context_after=outcome["context_after"]
+            result=results[-1] if results else None,
+            results=results,
+            context_after=outcome["context_after"],
+            sample_context=sample,
+            not_captured=missing,
         )
     except (ValidationError, KeyError, TypeError):
         raise Problem("invalid", "the hook's process has written something else than what a dry run comes to") from None
@@ -175,6 +182,22 @@ async def hook_history(
     """What was done to a definition, the newest first; also to one that is deleted."""
     found, more = await services.hooks.history(principal, hook_id, cursor=cursor, limit=limit)
     return HistoryPage(changes=[HookChange.of(one) for one in found], next_cursor=more)
+
+
+async def _sample(
+    given: HookTest, definition: HookDefinition, principal: Principal, services: Services
+) -> tuple[dict[str, Any], list[str]]:
+    """What a dry run runs on, and what of it was not captured."""
+    sample = given.sample_context or {}
+    if not given.run:
+        return sample, []
+    if not principal.may("runs:read"):
+        raise Problem("scope_missing", "dry runs on recorded operations need the scope runs:read, too")
+    found = await recorded(services.database, _tenant(principal), given.run, given.span)
+    kind = kind_of(definition.event_type)
+    if found.kind != kind:
+        raise Problem("invalid", f"the operation is of the kind {found.kind}, and the hook runs on {kind}")
+    return {**found.sample, **sample}, [one for one in found.missing if one not in sample]
 
 
 def _view(principal: Principal, stored: StoredHook) -> Hook | SystemHook:
