@@ -31,6 +31,8 @@ BUSY_MS = 30_000
 """How long a connection waits for other writers of the same SQLite file."""
 _CACHE_KIB, _WRITER_CACHE_KIB = 32 * 1024, 128 * 1024
 _CHECKPOINT_PAGES = 8_192
+_LOG_BYTES = 64 * 1024 * 1024
+"""What the log of an SQLite file is cut to after it had to grow."""
 _CONNECTIONS = 8
 _EXPECTED = "expected sqlite:///spanhook.db or postgresql://user@host/database"
 _WRITES = "spanhook_writes"
@@ -236,6 +238,7 @@ def _configure(cache_kib: int, connection: Any, _record: Any) -> None:
         "synchronous=FULL",
         f"cache_size=-{cache_kib}",
         f"wal_autocheckpoint={_CHECKPOINT_PAGES}",
+        f"journal_size_limit={_LOG_BYTES}",
         "temp_store=MEMORY",
         "trusted_schema=OFF",
     ):
