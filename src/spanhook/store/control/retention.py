@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Table, delete, func, select
 
 from spanhook.diagnostics import internal
 from spanhook.errors import StoreError
+from spanhook.store.control.columns import MOST
 from spanhook.store.control.database import Database
 from spanhook.store.control.tables import (
     decisions,
@@ -40,7 +41,7 @@ _FEWEST, _USUAL_BYTES = 50, 1_500
 _LOOK_S = 1.0
 """Between two looks at the size: at 20,000 spans a second a database grows by 20 MB in it."""
 _HIGH, _LOW = 15 / 16, 7 / 8
-"""Deleting begins above the first share of the size, and ends below the second."""
+"""Deleting begins above the first share of the size, and ends below the second; earlier where much comes in."""
 _OLD = {
     spans: spans.c.received_ns,
     logs: logs.c.received_ns,
@@ -99,6 +100,7 @@ class Retention:
         self._database, self._limits = database, limits
         self._figures = RetentionFigures()
         self._task: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
 
     @property
     def figures(self) -> RetentionFigures:
@@ -110,11 +112,10 @@ class Retention:
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        """Stop. What a sweep has deleted so far stays deleted."""
+        """Stop when the transaction that runs now has ended. What a sweep has deleted so far stays deleted."""
+        self._closing.set()
         if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+            await self._task
             self._task = None
 
     async def sweep(self) -> RetentionFigures:
@@ -135,22 +136,24 @@ class Retention:
         await self._trim()
         for _ in range(_MOST_ROUNDS):
             await asyncio.to_thread(self._database.give_back, _PAGES)
-            if not limits.size_bytes or await asyncio.to_thread(self._file_size) <= limits.size_bytes:
+            if self._closing.is_set() or await asyncio.to_thread(self._file_size) <= (limits.size_bytes or MOST):
                 break
         return self.figures
 
     async def _trim(self) -> None:
         """Delete what is oldest until there is room again."""
         figures, most = self._figures, self._limits.size_bytes
-        figures.bytes = await asyncio.to_thread(self._size)
-        if not most or figures.bytes <= most * _HIGH:
+        before, figures.bytes = figures.bytes, await asyncio.to_thread(self._size)
+        grown = max(0, figures.bytes - before) if before else 0
+        if not most or figures.bytes + grown <= most * _HIGH:
             return
-        while (over := figures.bytes - int(most * _LOW)) > 0 and await self._step(_delete_oldest, over):
+        low = max(most // 2, int(most * _LOW) - 2 * grown)
+        while (over := figures.bytes - low) > 0 and await self._step(_delete_oldest, over):
             figures.bytes = await asyncio.to_thread(self._size)
 
     async def _run(self) -> None:
         limits, swept = self._limits, 0.0
-        while True:
+        while not self._closing.is_set():
             try:
                 if not swept or time.monotonic() - swept >= limits.interval_s:
                     swept = time.monotonic()
@@ -162,14 +165,15 @@ class Retention:
             except Exception as error:
                 self._figures.failures += 1
                 internal.report("store.retention", error)
-            await asyncio.sleep(min(_LOOK_S, limits.interval_s))
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), min(_LOOK_S, limits.interval_s))
 
     async def _step(self, delete_some: "_Delete", than: int) -> bool:
-        """One short transaction. Returns whether it found anything."""
+        """One short transaction. Returns whether there may be more to delete."""
         deleted = await asyncio.to_thread(self._transaction, delete_some, than)
         for name, count in deleted.items():
             self._figures.deleted[name] = self._figures.deleted.get(name, 0) + count
-        return bool(deleted)
+        return bool(deleted) and not self._closing.is_set()
 
     def _transaction(self, delete_some: "_Delete", than: int) -> dict[str, int]:
         with self._database.writing_here() as connection:
