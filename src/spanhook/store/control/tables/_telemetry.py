@@ -151,7 +151,8 @@ metrics = Table(
 )
 """Data points of metrics; series is a digest of all that tells series apart."""
 
-_RUN_FILTERS = ("tenant_id", "status", "agent", "user_id")
+_RUN_FILTERS = ("tenant_id", "status", "agent", "user_id", "session_id", "service", "name")
+_FAILED = text("error_type <> ''")
 
 runs = Table(
     "spanhook_runs",
@@ -184,11 +185,16 @@ runs = Table(
     number("llm_calls"),
     number("tool_calls"),
     json_column("by_model"),
-    text_column("search"),
     number("updated_ns"),
     Index("uq_spanhook_runs_run_id", "run_id", "owner", unique=True),
     Index(None, "start_ns", "id"),
     *(Index(None, name, "start_ns", "id") for name in _RUN_FILTERS),
+    Index(
+        "ix_spanhook_runs_errors",
+        *("error_type", "start_ns", "id"),
+        sqlite_where=_FAILED,
+        postgresql_where=_FAILED,
+    ),
     # Most runs are whole when they are first written: an index of all trace ids would cost more than all others.
     Index("ix_spanhook_runs_open", "trace_id", sqlite_where=text("NOT ended"), postgresql_where=text("NOT ended")),
     Index(

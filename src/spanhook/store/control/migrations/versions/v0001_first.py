@@ -66,7 +66,7 @@ _TABLES = {
         "told:flag tenant_id:text user_id:text session_id:text agent:text service:text name:text "
         "kind:text status:text error_type:text ended:flag start_ns:number end_ns:number spans:number "
         "decisions:number input_tokens:number output_tokens:number cost_nano:number "
-        "unpriced_tokens:number llm_calls:number tool_calls:number by_model:json search:text "
+        "unpriced_tokens:number llm_calls:number tool_calls:number by_model:json "
         "updated_ns:number"
     ),
     "spanhook_settings": ("*key:text value:json updated_ns:number"),
@@ -111,9 +111,13 @@ _INDEXES = (
     ("ix_spanhook_run_hooks_run", "spanhook_run_hooks", "run", False, ""),
     ("ix_spanhook_run_models_run", "spanhook_run_models", "run", False, ""),
     ("ix_spanhook_runs_agent_start_ns_id", "spanhook_runs", "agent start_ns id", False, ""),
+    ("ix_spanhook_runs_errors", "spanhook_runs", "error_type start_ns id", False, "error_type <> ''"),
+    ("ix_spanhook_runs_name_start_ns_id", "spanhook_runs", "name start_ns id", False, ""),
     ("ix_spanhook_runs_open", "spanhook_runs", "trace_id", False, "NOT ended"),
     ("ix_spanhook_runs_running", "spanhook_runs", "start_ns id", False, "NOT ended"),
     ("ix_spanhook_runs_start_ns_id", "spanhook_runs", "start_ns id", False, ""),
+    ("ix_spanhook_runs_service_start_ns_id", "spanhook_runs", "service start_ns id", False, ""),
+    ("ix_spanhook_runs_session_id_start_ns_id", "spanhook_runs", "session_id start_ns id", False, ""),
     ("ix_spanhook_runs_status_start_ns_id", "spanhook_runs", "status start_ns id", False, ""),
     ("ix_spanhook_runs_tenant_id_start_ns_id", "spanhook_runs", "tenant_id start_ns id", False, ""),
     ("ix_spanhook_runs_updated_ns", "spanhook_runs", "updated_ns", False, ""),
