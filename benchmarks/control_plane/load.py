@@ -28,12 +28,12 @@ class Look:
     wal_mb: float
 
 
-async def load(database: Database, *, minutes: float, rate: int, size_mb: int, every_s: float) -> dict[str, Any]:
-    """Send spans at a rate for some minutes, and look at memory and at the files again and again.
+async def load(database: Database, *, seconds: float, rate: int, size_mb: int, every_s: float) -> dict[str, Any]:
+    """Send spans at a rate for some time, and look at memory and at the files again and again.
 
     Args:
         database: An SQLite file.
-        minutes: How long.
+        seconds: How long.
         rate: Spans per second.
         size_mb: The size that retention keeps.
         every_s: Seconds between two looks.
@@ -43,7 +43,7 @@ async def load(database: Database, *, minutes: float, rate: int, size_mb: int, e
     retention.start()
     looks: list[Look] = []
     start, cpu = time.monotonic(), time.process_time()
-    due = _due(start, rate, minutes * 60)
+    due = _due(start, rate, seconds)
     refused = 0
 
     async def send() -> None:
