@@ -193,7 +193,8 @@ async def hook_figures(database: Database, tenant: str | None, *, since_ns: int 
     Args:
         database: Where they are.
         tenant: Whose may be seen; ``None`` for all.
-        since_ns: From the hour of this time on, in nanoseconds since the epoch.
+        since_ns: From the hour of this time on, in nanoseconds since the epoch; what is older than two days is kept
+            by day, in UTC.
 
     Raises:
         StoreError: The database cannot be used now.
@@ -205,19 +206,21 @@ async def hook_figures(database: Database, tenant: str | None, *, since_ns: int 
         query = query.where(table.tenant_id == tenant)
     async with database.reading() as connection:
         rows: list[tuple[Any, ...]] = [tuple(row) for row in await connection.execute(query)]
-    found: dict[tuple[str, str], Counter[str | int]] = {}
-    for hook, event_type, *counts, kept in rows:
-        sums = found.setdefault((hook, event_type), Counter())
-        for name, count in zip(_COUNTS, counts, strict=True):
-            sums[name] += count
-        for number, count in _buckets(kept).items():
-            sums[number] += count
-    return [_figures(*key, sums) for key, sums in sorted(found.items())]
+    counts: dict[tuple[str, str], list[int]] = {}
+    durations: dict[tuple[str, str], dict[str, int]] = {}
+    for hook, event_type, *numbers, kept in rows:
+        key = hook, event_type
+        counts[key] = [sum(both) for both in zip(counts.get(key, (0, 0, 0)), numbers, strict=True)]
+        sums = durations.setdefault(key, {})
+        for number, count in (kept or {}).items():
+            sums[number] = sums.get(number, 0) + count
+    return [_figures(*key, *counts[key], _buckets(durations[key])) for key in sorted(counts)]
 
 
-def _figures(hook: str, event_type: str, sums: Counter[str | int]) -> HookFigures:
-    executions, failures, rejections = (sums[name] for name in _COUNTS)
-    buckets = sorted((number, count) for number, count in sums.items() if isinstance(number, int))
+def _figures(
+    hook: str, event_type: str, executions: int, failures: int, rejections: int, durations: dict[int, int]
+) -> HookFigures:
+    buckets = sorted(durations.items())
     p50, p95 = (_percentile(buckets, executions * share) for share in (0.50, 0.95))
     return HookFigures(hook, event_type, executions, failures, rejections, p50, p95)
 

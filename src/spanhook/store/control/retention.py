@@ -17,6 +17,7 @@ from spanhook.diagnostics import internal
 from spanhook.errors import StoreError
 from spanhook.store.control.columns import MOST
 from spanhook.store.control.database import Database
+from spanhook.store.control.statistics import sum_up_day
 from spanhook.store.control.tables import (
     decisions,
     execution_logs,
@@ -133,6 +134,8 @@ class Retention:
                 pass
         if limits.sums_age_s:
             await self._step(_delete_sums, figures.last_ns - int(limits.sums_age_s * _SECOND_NS))
+        while not self._closing.is_set() and await asyncio.to_thread(self._sum_up):
+            pass
         await self._trim()
         for _ in range(_MOST_ROUNDS):
             await asyncio.to_thread(self._database.give_back, _PAGES)
@@ -178,6 +181,10 @@ class Retention:
     def _transaction(self, delete_some: "_Delete", than: int) -> dict[str, int]:
         with self._database.writing_here() as connection:
             return {name: count for name, count in delete_some(connection, than).items() if count > 0}
+
+    def _sum_up(self) -> int:
+        with self._database.writing_here() as connection:
+            return sum_up_day(connection, self._figures.last_ns)
 
     def _size(self) -> int:
         if self._database.dialect == "sqlite":

@@ -76,7 +76,7 @@ async def search_for(connection: AsyncConnection, given: str, window: Window) ->
         if len(known) >= _MOST_VALUES or len(matching) > _MOST_MATCHES:
             return Search(None, condition)
         if matching:
-            known_only = text(f"{column.name} <> ''")  # as in the index of errors
+            known_only = text(f"{column.name} > ''")  # as in the index of errors
             sources.append(_source(column, and_(column.in_(matching), known_only), window))
     return Search(sources, condition)
 
@@ -108,9 +108,9 @@ async def _values(connection: AsyncConnection, column: Column[str]) -> list[str]
     table, name = column.table.name, column.name
     query = f"""
         WITH RECURSIVE found (value, number) AS (
-            SELECT min({name}), 1 FROM {table} WHERE {name} <> ''
+            SELECT min({name}), 1 FROM {table} WHERE {name} > ''
             UNION ALL
-            SELECT (SELECT min({name}) FROM {table} WHERE {name} > found.value AND {name} <> ''), number + 1
+            SELECT (SELECT min({name}) FROM {table} WHERE {name} > found.value AND {name} > ''), number + 1
             FROM found WHERE value IS NOT NULL AND number < {_MOST_VALUES}
         )
         SELECT value FROM found WHERE value IS NOT NULL"""  # noqa: S608 - names of our own

@@ -152,7 +152,7 @@ metrics = Table(
 """Data points of metrics; series is a digest of all that tells series apart."""
 
 _RUN_FILTERS = ("tenant_id", "status", "agent", "user_id", "session_id", "service", "name")
-_FAILED = text("error_type <> ''")
+_FAILED = text("error_type > ''")
 
 runs = Table(
     "spanhook_runs",

@@ -111,7 +111,7 @@ _INDEXES = (
     ("ix_spanhook_run_hooks_run", "spanhook_run_hooks", "run", False, ""),
     ("ix_spanhook_run_models_run", "spanhook_run_models", "run", False, ""),
     ("ix_spanhook_runs_agent_start_ns_id", "spanhook_runs", "agent start_ns id", False, ""),
-    ("ix_spanhook_runs_errors", "spanhook_runs", "error_type start_ns id", False, "error_type <> ''"),
+    ("ix_spanhook_runs_errors", "spanhook_runs", "error_type start_ns id", False, "error_type > ''"),
     ("ix_spanhook_runs_name_start_ns_id", "spanhook_runs", "name start_ns id", False, ""),
     ("ix_spanhook_runs_open", "spanhook_runs", "trace_id", False, "NOT ended"),
     ("ix_spanhook_runs_running", "spanhook_runs", "start_ns id", False, "NOT ended"),
