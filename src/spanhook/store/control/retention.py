@@ -32,7 +32,8 @@ from spanhook.store.control.tables import (
     usage,
 )
 
-_BATCH = 2_000
+_BATCH, _MOST = 2_000, 10_000
+"""Rows that one transaction deletes: as a rule, and where there is too much."""
 _SECOND_NS = 1_000_000_000
 _SLACK_NS = 3_600 * _SECOND_NS
 _ROW_BYTES = 400
@@ -151,8 +152,7 @@ class Retention:
         if not most or figures.bytes + grown <= most * _HIGH:
             return
         low = max(most // 2, int(most * _LOW) - 2 * grown)
-        while (over := figures.bytes - low) > 0 and await self._step(_delete_oldest, over):
-            figures.bytes = await asyncio.to_thread(self._size)
+        await asyncio.to_thread(self._delete_down_to, low)
 
     async def _run(self) -> None:
         limits, swept = self._limits, 0.0
@@ -173,14 +173,20 @@ class Retention:
 
     async def _step(self, delete_some: "_Delete", than: int) -> bool:
         """One short transaction. Returns whether there may be more to delete."""
-        deleted = await asyncio.to_thread(self._transaction, delete_some, than)
+        return await asyncio.to_thread(self._transaction, delete_some, than)
+
+    def _transaction(self, delete_some: "_Delete", than: int) -> bool:
+        with self._database.writing_here() as connection:
+            deleted = {name: count for name, count in delete_some(connection, than).items() if count > 0}
         for name, count in deleted.items():
             self._figures.deleted[name] = self._figures.deleted.get(name, 0) + count
         return bool(deleted) and not self._closing.is_set()
 
-    def _transaction(self, delete_some: "_Delete", than: int) -> dict[str, int]:
-        with self._database.writing_here() as connection:
-            return {name: count for name, count in delete_some(connection, than).items() if count > 0}
+    def _delete_down_to(self, low: int) -> None:
+        """Delete what is oldest until the database takes no more bytes than that."""
+        figures = self._figures
+        while (over := figures.bytes - low) > 0 and self._transaction(_delete_oldest, over):
+            figures.bytes = self._size()
 
     def _sum_up(self) -> int:
         with self._database.writing_here() as connection:
@@ -238,7 +244,7 @@ def _delete_oldest(connection: Connection, over: int) -> dict[str, int]:
     if not times:
         return {}
     _, name, table = min(times)
-    return {name: _delete_first(connection, table, None, max(_FEWEST, min(_BATCH, over // _USUAL_BYTES)))}
+    return {name: _delete_first(connection, table, None, max(_FEWEST, min(_MOST, over // _USUAL_BYTES)))}
 
 
 def _delete_first(connection: Connection, table: Table, before_ns: int | None, most: int = _BATCH) -> int:

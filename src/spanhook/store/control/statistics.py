@@ -27,7 +27,7 @@ def sum_up_day(connection: Connection, now_ns: int) -> int:
         now_ns: The time, in nanoseconds since the epoch.
 
     Returns:
-        How many rows there are less; 0 if there is no such day.
+        How many rows it had; 0 if there is no such day.
     """
     to, table = sql(connection), hook_statistics.c
     to.enter()
@@ -50,4 +50,4 @@ def sum_up_day(connection: Connection, now_ns: int) -> int:
         for key, found in sorted(sums.items())
     ]
     to.insert(hook_statistics, (*_KEY, *_COUNTS, "buckets"), kept)
-    return len(rows) - len(kept)
+    return len(rows)
