@@ -78,7 +78,7 @@ def served(database_url: str) -> Generator[httpx.Client]:
 
 
 def answers(client: httpx.Client) -> dict[str, dict[str, float | None]]:
-    """Milliseconds for each question: as ``json``, ``deep`` (a later page), and as a web ``page``; the least of seven."""
+    """The least milliseconds for each question: as ``json``, ``deep`` (a later page), and as a web ``page``."""
     found: dict[str, dict[str, float | None]] = {}
     for name, given in FILTERS.items():
         deep = _deep(client, given)

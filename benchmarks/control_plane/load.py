@@ -52,9 +52,7 @@ async def load(database: Database, *, seconds: float, rate: int, size_mb: int, e
             await asyncio.sleep(max(0.0, at - time.monotonic()))
             while True:
                 try:
-                    await ingestor.take(
-                        "traces", body, content_type="application/x-protobuf", content_encoding="gzip"
-                    )
+                    await ingestor.take("traces", body, content_type="application/x-protobuf", content_encoding="gzip")
                     break
                 except FullError as error:
                     refused += 1

@@ -39,8 +39,8 @@ LIVE = "ix_spanhook_runs_running"  # it has those alone that have not ended
 async def filled(database: Database) -> Database:
     rows = [
         {
-            **{name: "" for name in ("owner", "service", "kind", "error_type")},
-            **{name: 0 for name in ("spans", "decisions", "updated_ns")},
+            **dict.fromkeys(("owner", "service", "kind", "error_type"), ""),
+            **dict.fromkeys(("spans", "decisions", "updated_ns"), 0),
             "id": number,
             "run_id": f"run-{number}",
             "trace_id": number.to_bytes(16, "big"),
@@ -125,7 +125,9 @@ async def test_each_filter_is_found_by_an_index(filled: Database) -> None:
             assert "SCAN spanhook_" not in line or LIVE in line, (given, line)
 
 
-@pytest.mark.parametrize("given", [RunFilter(), RunFilter(agent="agent-4"), RunFilter(search="agent-4", status="error")])
+@pytest.mark.parametrize(
+    "given", [RunFilter(), RunFilter(agent="agent-4"), RunFilter(search="agent-4", status="error")]
+)
 async def test_a_tenants_page_too(filled: Database, given: RunFilter) -> None:
     with _asked(filled) as asked:
         found = await runs_page(filled, "tenant-4", given, limit=1000)

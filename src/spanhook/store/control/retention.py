@@ -37,9 +37,9 @@ _BATCH, _MOST = 2_000, 10_000
 _SECOND_NS = 1_000_000_000
 _SLACK_NS = 3_600 * _SECOND_NS
 _ROW_BYTES = 400
-"""What a row and its indexes take beside its data, on PostgreSQL."""
+"""What a row and its indexes take beside its data."""
 _PAGES, _MOST_ROUNDS = 4_000, 64
-_FEWEST, _USUAL_BYTES = 50, 1_500
+_FEWEST, _USUAL_BYTES = 50, 1_000
 _LOOK_S = 1.0
 """Between two looks at the size: at 20,000 spans a second a database grows by 20 MB in it."""
 _HIGH, _LOW = 15 / 16, 7 / 8
@@ -244,7 +244,16 @@ def _delete_oldest(connection: Connection, over: int) -> dict[str, int]:
     if not times:
         return {}
     _, name, table = min(times)
-    return {name: _delete_first(connection, table, None, max(_FEWEST, min(_MOST, over // _USUAL_BYTES)))}
+    rows = over // _usual(connection, table)
+    return {name: _delete_first(connection, table, None, max(_FEWEST, min(_MOST, rows)))}
+
+
+def _usual(connection: Connection, table: Table) -> int:
+    """About how many bytes one of the oldest rows of a table takes."""
+    if "data" not in table.c:
+        return _USUAL_BYTES
+    oldest = select(func.length(table.c.data).label("size")).order_by(_OLD[table]).limit(_FEWEST).subquery()
+    return _ROW_BYTES + int(connection.execute(select(func.avg(oldest.c.size))).scalar() or 0)
 
 
 def _delete_first(connection: Connection, table: Table, before_ns: int | None, most: int = _BATCH) -> int:
@@ -253,16 +262,17 @@ def _delete_first(connection: Connection, table: Table, before_ns: int | None, m
     times = select(time_ns).order_by(time_ns)
     if before_ns is not None:
         times = times.where(time_ns < before_ns)
-    last = connection.execute(times.limit(1).offset(most - 1)).scalar()
-    if last is None:  # there are fewer
-        last = connection.execute(times.order_by(None).order_by(time_ns.desc()).limit(1)).scalar()
-    if last is None:
+    first, last = (connection.execute(times.limit(1).offset(place)).scalar() for place in (0, most))
+    if first is None:
         return 0
+    old = time_ns < last if last is not None and last > first else time_ns <= first
+    if last is None:  # there are no more than that
+        old = time_ns < before_ns if before_ns is not None else time_ns >= first
     if table is runs:
-        gone = select(runs.c.id).where(time_ns <= last)
+        gone = select(runs.c.id).where(old)
         for index in (run_models, run_hooks):
             connection.execute(delete(index).where(index.c.run.in_(gone)))
-    return connection.execute(delete(table).where(time_ns <= last)).rowcount
+    return connection.execute(delete(table).where(old)).rowcount
 
 
 def _estimated(connection: Connection, table: Table) -> int:

@@ -95,7 +95,7 @@ async def rows_of(
     if search is not None:
         found = await found_by(connection, search)
         if found is not None:
-            ids = [id for start_ns, id in found if place is None or (start_ns, id) < place]
+            ids = [one[1] for one in found if place is None or one < place]
             return await _among(connection, _query(conditions, None, None), ids, limit)
     query = _query(conditions, first, search).where(*_within(_order(first)[0], window))
     return list((await connection.execute(paged(query, *_order(first), cursor, limit))).all())
