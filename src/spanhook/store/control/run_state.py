@@ -13,6 +13,7 @@ from spanhook.store.control.facts import NOTHING, DecisionFacts, RunEvent, RunKe
 DAY_NS = 86_400 * 1_000_000_000
 MOST_MODELS = 100
 """How many models a run may have; what others use is counted together."""
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 COLUMNS = (
     "owner",
@@ -84,7 +85,7 @@ class RunState:
         """Its ``COLUMNS``."""
         self.updated_ns = now_ns
         self._sum()
-        by_model = json.dumps(self.by_model, sort_keys=True, separators=(",", ":"))
+        by_model = _encode(self.by_model)
         return (
             *(self.owner, self.run_id, self.trace_id, self.root_id, self.root_parent_id, self.told, self.tenant_id),
             *(self.user_id, self.session_id, self.agent, self.service, self.name, self.kind, self.status),
@@ -160,8 +161,8 @@ class RunState:
         self.service = self.service or told.service
 
     def _sum(self) -> None:
-        total = NOTHING
-        for one in self.by_model.values():
+        total, *others = self.by_model.values() or (NOTHING,)
+        for one in others:
             total = total.plus(one)
         total = total.saturated()
         self.input_tokens, self.output_tokens = total.input_tokens, total.output_tokens
