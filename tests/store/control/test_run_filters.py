@@ -1,6 +1,6 @@
 """Every filter of runs is found by an index, alone and with others; no query reads all runs or all spans."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from itertools import combinations
 from typing import Any
@@ -12,7 +12,7 @@ from spanhook.store.control import Database, RunFilter, runs_page, tables
 
 pytestmark = pytest.mark.anyio
 RUNS = 300
-ONE = {
+ONE: dict[str, Any] = {
     "status": "error",
     "agent": "agent-4",
     "tenant_id": "tenant-3",
@@ -37,7 +37,7 @@ LIVE = "ix_spanhook_runs_running"  # it has those alone that have not ended
 
 @pytest.fixture
 async def filled(database: Database) -> Database:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             **dict.fromkeys(("owner", "service", "kind", "error_type"), ""),
             **dict.fromkeys(("spans", "decisions", "updated_ns"), 0),
@@ -69,7 +69,7 @@ async def filled(database: Database) -> Database:
 
 
 @contextmanager
-def _asked(database: Database) -> Iterator[list[tuple[str, Any]]]:
+def _asked(database: Database) -> Generator[list[tuple[str, Any]]]:
     """The statements that are executed, with their parameters."""
     found: list[tuple[str, Any]] = []
 

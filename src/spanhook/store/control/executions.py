@@ -206,21 +206,19 @@ async def hook_figures(database: Database, tenant: str | None, *, since_ns: int 
         query = query.where(table.tenant_id == tenant)
     async with database.reading() as connection:
         rows: list[tuple[Any, ...]] = [tuple(row) for row in await connection.execute(query)]
-    counts: dict[tuple[str, str], list[int]] = {}
-    durations: dict[tuple[str, str], dict[str, int]] = {}
+    found: dict[tuple[str, str], tuple[list[int], dict[str, int]]] = {}
     for hook, event_type, *numbers, kept in rows:
-        key = hook, event_type
-        counts[key] = [sum(both) for both in zip(counts.get(key, (0, 0, 0)), numbers, strict=True)]
-        sums = durations.setdefault(key, {})
-        for number, count in (kept or {}).items():
-            sums[number] = sums.get(number, 0) + count
-    return [_figures(*key, *counts[key], _buckets(durations[key])) for key in sorted(counts)]
+        counts, durations = found.setdefault((hook, event_type), ([0, 0, 0], {}))
+        counts[:] = [sum(both) for both in zip(counts, numbers, strict=True)]
+        buckets: dict[str, int] = kept or {}
+        for number, count in buckets.items():
+            durations[number] = durations.get(number, 0) + count
+    return [_figures(*key, *found[key]) for key in sorted(found)]
 
 
-def _figures(
-    hook: str, event_type: str, executions: int, failures: int, rejections: int, durations: dict[int, int]
-) -> HookFigures:
-    buckets = sorted(durations.items())
+def _figures(hook: str, event_type: str, counts: list[int], durations: dict[str, int]) -> HookFigures:
+    executions, failures, rejections = counts
+    buckets = sorted(_buckets(durations).items())
     p50, p95 = (_percentile(buckets, executions * share) for share in (0.50, 0.95))
     return HookFigures(hook, event_type, executions, failures, rejections, p50, p95)
 

@@ -37,7 +37,7 @@ class Search:
         condition: Whether a run matches, by what it has itself.
     """
 
-    sources: Sequence[Select[Any]] | None
+    sources: Sequence[Select[Any, Any]] | None
     condition: ColumnElement[bool]
 
 
@@ -91,7 +91,7 @@ async def found_by(connection: AsyncConnection, search: Search) -> list[tuple[in
     return None if len(rows) > ENOUGH else sorted(found, reverse=True)
 
 
-def _source(column: Column[str], condition: ColumnElement[bool], window: Window) -> Select[Any]:
+def _source(column: Column[str], condition: ColumnElement[bool], window: Window) -> Select[Any, Any]:
     table = column.table
     of = runs.c.id if table is runs else run_models.c.run.label("id")
     since, until = window
