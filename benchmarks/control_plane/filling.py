@@ -31,7 +31,7 @@ async def ingest(database: Database, spans: int) -> dict[str, float]:
 
     The CPU seconds are those of this process with all its threads, and of a PostgreSQL on this machine.
     """
-    ingestor, bodies_left, cpu = Ingestor(database), requests(), await _clock(database)
+    ingestor, bodies_left, cpu = Ingestor(database), requests(), await clock_of(database)
     taken = cpu_s = wall_s = 0.0
     while taken < spans:
         bodies = [next(bodies_left) for _ in range(min(_STEP, -(-(spans - int(taken)) // BATCH)))]
@@ -74,8 +74,8 @@ async def fill_log(database: Database, rows: int) -> None:
     tell(f"{rows} entries of the execution log")
 
 
-async def _clock(database: Database) -> Callable[[], float]:
-    """Seconds of CPU so far."""
+async def clock_of(database: Database) -> Callable[[], float]:
+    """What tells the seconds of CPU so far: of this process, and of a PostgreSQL on this machine."""
     if database.dialect == "sqlite":
         return time.process_time
     async with database.reading() as connection:
