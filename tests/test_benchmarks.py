@@ -251,5 +251,17 @@ def test_the_control_plane_is_measured() -> None:
     )
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    assert document["ingest"]["spans"] == 20_480
-    assert document["answers_ms"].keys() >= {"runs: all", "one run", "statistics of hooks"}
+    found = document["databases"]["sqlite"]
+    assert found["ingest"]["spans"] == 20_480
+    assert found["answers_ms"].keys() >= {"runs: all", "one run", "statistics of hooks"}
+
+
+@pytest.mark.slow
+def test_the_control_plane_is_measured_under_load() -> None:
+    pytest.importorskip("sqlalchemy", reason="the extra server is not installed")
+    command = [sys.executable, "-m", "benchmarks.control_plane", "--json", "--minutes", "0.05", "--rate", "1000"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["looks"][-1]["spans"] > 0
+    assert document["failed"] == document["failures"] == 0

@@ -100,6 +100,7 @@ THROUGH = {
     "concurrency/remote": "gating/test_hosts",
     "concurrency/waiting": "conformance/test_trio",
     "cli/texts": "cli/test_load",
+    "store/control/run_search": "store/control/test_run_filters",
     "config/building": "config/test_checking",
     "config/complaints": "config/test_checking",
     "config/file": "config/test_checking",

@@ -20,7 +20,8 @@ from spanhook.store.control.facts import Used
 from spanhook.store.control.ingestor import FullError, IngestFigures, IngestLimits, Ingestor, Kept
 from spanhook.store.control.paging import CursorError, Page
 from spanhook.store.control.retention import Retention, RetentionFigures, RetentionLimits
-from spanhook.store.control.runs import Run, RunDetail, RunFilter, run_detail, runs_page
+from spanhook.store.control.run_filters import RunFilter
+from spanhook.store.control.runs import Run, RunDetail, run_detail, runs_page
 from spanhook.store.control.stored import StoredEvent, StoredLog, StoredSpan
 from spanhook.store.control.usage import UsageBy, UsageRow, usage_by
 from spanhook.store.control.wire import IngestError, MalformedError, TooLargeError, UnsupportedError

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import sqlite3
+import threading
 import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
@@ -31,6 +32,8 @@ BUSY_MS = 30_000
 """How long a connection waits for other writers of the same SQLite file."""
 _CACHE_KIB, _WRITER_CACHE_KIB = 32 * 1024, 128 * 1024
 _CHECKPOINT_PAGES = 8_192
+_LOG_BYTES = 64 * 1024 * 1024
+"""What the log of an SQLite file is cut to after it had to grow."""
 _CONNECTIONS = 8
 _EXPECTED = "expected sqlite:///spanhook.db or postgresql://user@host/database"
 _WRITES = "spanhook_writes"
@@ -52,6 +55,7 @@ class Database:
 
     def __init__(self, engine: AsyncEngine, url: str, shown: str, path: str) -> None:
         self.engine, self.url, self.shown, self.path = engine, url, shown, path
+        self._turn = threading.Lock() if path else contextlib.nullcontext()
         driver = {} if path else {"pool_pre_ping": True}
         plain = engine.url.set(drivername="sqlite+pysqlite") if path else engine.url
         self._threads = create_engine(plain, poolclass=QueuePool, connect_args=_arguments(path), **driver)
@@ -131,10 +135,12 @@ class Database:
     def writing_here(self) -> Generator[Connection]:
         """As ``writing``, for a thread that may wait.
 
+        Threads of one process wait for each other without SQLite's pauses of up to a tenth of a second.
+
         Raises:
             StoreError: As ``writing``.
         """
-        with _told(self.shown), self._threads.connect() as plain:
+        with _told(self.shown), self._turn, self._threads.connect() as plain:
             connection = plain.execution_options(**{_WRITES: True})
             with connection.begin():
                 yield connection
@@ -236,6 +242,7 @@ def _configure(cache_kib: int, connection: Any, _record: Any) -> None:
         "synchronous=FULL",
         f"cache_size=-{cache_kib}",
         f"wal_autocheckpoint={_CHECKPOINT_PAGES}",
+        f"journal_size_limit={_LOG_BYTES}",
         "temp_store=MEMORY",
         "trusted_schema=OFF",
     ):

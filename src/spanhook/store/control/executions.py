@@ -193,7 +193,8 @@ async def hook_figures(database: Database, tenant: str | None, *, since_ns: int 
     Args:
         database: Where they are.
         tenant: Whose may be seen; ``None`` for all.
-        since_ns: From the hour of this time on, in nanoseconds since the epoch.
+        since_ns: From the hour of this time on, in nanoseconds since the epoch; what is older than two days is kept
+            by day, in UTC.
 
     Raises:
         StoreError: The database cannot be used now.
@@ -205,19 +206,19 @@ async def hook_figures(database: Database, tenant: str | None, *, since_ns: int 
         query = query.where(table.tenant_id == tenant)
     async with database.reading() as connection:
         rows: list[tuple[Any, ...]] = [tuple(row) for row in await connection.execute(query)]
-    found: dict[tuple[str, str], Counter[str | int]] = {}
-    for hook, event_type, *counts, kept in rows:
-        sums = found.setdefault((hook, event_type), Counter())
-        for name, count in zip(_COUNTS, counts, strict=True):
-            sums[name] += count
-        for number, count in _buckets(kept).items():
-            sums[number] += count
-    return [_figures(*key, sums) for key, sums in sorted(found.items())]
+    found: dict[tuple[str, str], tuple[list[int], dict[str, int]]] = {}
+    for hook, event_type, *numbers, kept in rows:
+        counts, durations = found.setdefault((hook, event_type), ([0, 0, 0], {}))
+        counts[:] = [sum(both) for both in zip(counts, numbers, strict=True)]
+        buckets: dict[str, int] = kept or {}
+        for number, count in buckets.items():
+            durations[number] = durations.get(number, 0) + count
+    return [_figures(*key, *found[key]) for key in sorted(found)]
 
 
-def _figures(hook: str, event_type: str, sums: Counter[str | int]) -> HookFigures:
-    executions, failures, rejections = (sums[name] for name in _COUNTS)
-    buckets = sorted((number, count) for number, count in sums.items() if isinstance(number, int))
+def _figures(hook: str, event_type: str, counts: list[int], durations: dict[str, int]) -> HookFigures:
+    executions, failures, rejections = counts
+    buckets = sorted(_buckets(durations).items())
     p50, p95 = (_percentile(buckets, executions * share) for share in (0.50, 0.95))
     return HookFigures(hook, event_type, executions, failures, rejections, p50, p95)
 

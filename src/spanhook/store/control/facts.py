@@ -52,6 +52,8 @@ class Used(NamedTuple):
 
     def saturated(self) -> "Used":
         """The same, with numbers that a column holds."""
+        if max(self) <= MOST_USED and min(self) >= -MOST_USED:
+            return self
         return Used(*(max(-MOST_USED, min(MOST_USED, one)) for one in self))
 
 

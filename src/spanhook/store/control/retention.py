@@ -15,7 +15,9 @@ from sqlalchemy import Connection, Table, delete, func, select
 
 from spanhook.diagnostics import internal
 from spanhook.errors import StoreError
+from spanhook.store.control.columns import MOST
 from spanhook.store.control.database import Database
+from spanhook.store.control.statistics import sum_up_day
 from spanhook.store.control.tables import (
     decisions,
     execution_logs,
@@ -30,13 +32,18 @@ from spanhook.store.control.tables import (
     usage,
 )
 
-_BATCH = 2_000
+_BATCH, _MOST = 2_000, 10_000
+"""Rows that one transaction deletes: as a rule, and where there is too much."""
 _SECOND_NS = 1_000_000_000
 _SLACK_NS = 3_600 * _SECOND_NS
 _ROW_BYTES = 400
-"""What a row and its indexes take beside its data, on PostgreSQL."""
-_PAGES = 4_000
-_FEWEST, _USUAL_BYTES = 50, 1_500
+"""What a row and its indexes take beside its data."""
+_PAGES, _MOST_ROUNDS = 4_000, 64
+_FEWEST, _USUAL_BYTES = 50, 1_000
+_LOOK_S = 1.0
+"""Between two looks at the size: at 20,000 spans a second a database grows by 20 MB in it."""
+_HIGH, _LOW = 15 / 16, 7 / 8
+"""Deleting begins above the first share of the size, and ends below the second; earlier where much comes in."""
 _OLD = {
     spans: spans.c.received_ns,
     logs: logs.c.received_ns,
@@ -56,7 +63,7 @@ class RetentionLimits:
         age_s: Seconds for which telemetry is kept; 0 for ever.
         sums_age_s: Seconds for which usage by day and statistics of hooks by hour are kept; 0 for ever.
         size_bytes: Bytes that the database may take; 0 for any. On PostgreSQL those of telemetry, by estimate.
-        interval_s: Seconds between two looks.
+        interval_s: Seconds between two sweeps. In between, the size is looked at every second.
     """
 
     age_s: float = 30 * 86_400.0
@@ -95,6 +102,7 @@ class Retention:
         self._database, self._limits = database, limits
         self._figures = RetentionFigures()
         self._task: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
 
     @property
     def figures(self) -> RetentionFigures:
@@ -106,11 +114,10 @@ class Retention:
         self._task = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        """Stop. What a sweep has deleted so far stays deleted."""
+        """Stop when the transaction that runs now has ended. What a sweep has deleted so far stays deleted."""
+        self._closing.set()
         if self._task is not None:
-            self._task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._task
+            await self._task
             self._task = None
 
     async def sweep(self) -> RetentionFigures:
@@ -128,44 +135,83 @@ class Retention:
                 pass
         if limits.sums_age_s:
             await self._step(_delete_sums, figures.last_ns - int(limits.sums_age_s * _SECOND_NS))
-        figures.bytes = await asyncio.to_thread(self._size)
-        if limits.size_bytes:
-            while (over := figures.bytes - limits.size_bytes) > 0 and await self._step(_delete_oldest, over):
-                figures.bytes = await asyncio.to_thread(self._size)
-        await asyncio.to_thread(self._database.give_back, _PAGES)
+        while not self._closing.is_set() and await asyncio.to_thread(self._sum_up):
+            pass
+        await self._trim()
+        for _ in range(_MOST_ROUNDS):
+            await asyncio.to_thread(self._database.give_back, _PAGES)
+            if self._closing.is_set() or await asyncio.to_thread(self._file_size) <= (limits.size_bytes or MOST):
+                break
         return self.figures
 
+    async def _trim(self) -> None:
+        """Delete what is oldest until there is room again."""
+        figures, most = self._figures, self._limits.size_bytes
+        before, figures.bytes = figures.bytes, await asyncio.to_thread(self._size)
+        grown = max(0, figures.bytes - before) if before else 0
+        if not most or figures.bytes + grown <= most * _HIGH:
+            return
+        low = max(most // 2, int(most * _LOW) - 2 * grown)
+        await asyncio.to_thread(self._delete_down_to, low)
+
     async def _run(self) -> None:
-        while True:
+        limits, swept = self._limits, 0.0
+        while not self._closing.is_set():
             try:
-                await self.sweep()
+                if not swept or time.monotonic() - swept >= limits.interval_s:
+                    swept = time.monotonic()
+                    await self.sweep()
+                elif limits.size_bytes:
+                    await self._trim()
             except StoreError:
                 self._figures.failures += 1
             except Exception as error:
                 self._figures.failures += 1
                 internal.report("store.retention", error)
-            await asyncio.sleep(self._limits.interval_s)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), min(_LOOK_S, limits.interval_s))
 
     async def _step(self, delete_some: "_Delete", than: int) -> bool:
-        """One short transaction. Returns whether it found anything."""
-        deleted = await asyncio.to_thread(self._transaction, delete_some, than)
+        """One short transaction. Returns whether there may be more to delete."""
+        return await asyncio.to_thread(self._transaction, delete_some, than)
+
+    def _transaction(self, delete_some: "_Delete", than: int) -> bool:
+        with self._database.writing_here() as connection:
+            deleted = {name: count for name, count in delete_some(connection, than).items() if count > 0}
         for name, count in deleted.items():
             self._figures.deleted[name] = self._figures.deleted.get(name, 0) + count
-        return bool(deleted)
+        return bool(deleted) and not self._closing.is_set()
 
-    def _transaction(self, delete_some: "_Delete", than: int) -> dict[str, int]:
+    def _delete_down_to(self, low: int) -> None:
+        """Delete what is oldest until the database takes no more bytes than that."""
+        figures = self._figures
+        while (over := figures.bytes - low) > 0 and self._transaction(_delete_oldest, over):
+            figures.bytes = self._size()
+
+    def _sum_up(self) -> int:
         with self._database.writing_here() as connection:
-            return {name: count for name, count in delete_some(connection, than).items() if count > 0}
+            return sum_up_day(connection, self._figures.last_ns)
 
     def _size(self) -> int:
+        if self._database.dialect == "sqlite":
+            pages, free, size = self._pages()
+            return (pages - free) * size
         with self._database.reading_here() as connection:
-            if self._database.dialect == "sqlite":
-                pages, free, size = (
-                    int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())
-                    for name in ("page_count", "freelist_count", "page_size")
-                )
-                return (pages - free) * size
             return sum(_estimated(connection, table) for table in (spans, logs))
+
+    def _file_size(self) -> int:
+        """The bytes of an SQLite file, with those that can be given back; 0 elsewhere, and if there are none."""
+        pages, free, size = self._pages() if self._database.dialect == "sqlite" else (0, 0, 0)
+        return pages * size if free else 0
+
+    def _pages(self) -> tuple[int, int, int]:
+        """How many pages there are, how many of them are free, and the bytes of one."""
+        with self._database.reading_here() as connection:
+            pages, free, size = (
+                int(connection.exec_driver_sql(f"PRAGMA {name}").scalar_one())
+                for name in ("page_count", "freelist_count", "page_size")
+            )
+        return pages, free, size
 
 
 _Delete = Callable[[Connection, int], dict[str, int]]
@@ -198,7 +244,16 @@ def _delete_oldest(connection: Connection, over: int) -> dict[str, int]:
     if not times:
         return {}
     _, name, table = min(times)
-    return {name: _delete_first(connection, table, None, max(_FEWEST, min(_BATCH, over // _USUAL_BYTES)))}
+    rows = over // _usual(connection, table)
+    return {name: _delete_first(connection, table, None, max(_FEWEST, min(_MOST, rows)))}
+
+
+def _usual(connection: Connection, table: Table) -> int:
+    """About how many bytes one of the oldest rows of a table takes."""
+    if "data" not in table.c:
+        return _USUAL_BYTES
+    oldest = select(func.length(table.c.data).label("size")).order_by(_OLD[table]).limit(_FEWEST).subquery()
+    return _ROW_BYTES + int(connection.execute(select(func.avg(oldest.c.size))).scalar() or 0)
 
 
 def _delete_first(connection: Connection, table: Table, before_ns: int | None, most: int = _BATCH) -> int:
@@ -207,16 +262,17 @@ def _delete_first(connection: Connection, table: Table, before_ns: int | None, m
     times = select(time_ns).order_by(time_ns)
     if before_ns is not None:
         times = times.where(time_ns < before_ns)
-    last = connection.execute(times.limit(1).offset(most - 1)).scalar()
-    if last is None:  # there are fewer
-        last = connection.execute(times.order_by(None).order_by(time_ns.desc()).limit(1)).scalar()
-    if last is None:
+    first, last = (connection.execute(times.limit(1).offset(place)).scalar() for place in (0, most))
+    if first is None:
         return 0
+    old = time_ns < last if last is not None and last > first else time_ns <= first
+    if last is None:  # there are no more than that
+        old = time_ns < before_ns if before_ns is not None else time_ns >= first
     if table is runs:
-        gone = select(runs.c.id).where(time_ns <= last)
+        gone = select(runs.c.id).where(old)
         for index in (run_models, run_hooks):
             connection.execute(delete(index).where(index.c.run.in_(gone)))
-    return connection.execute(delete(table).where(time_ns <= last)).rowcount
+    return connection.execute(delete(table).where(old)).rowcount
 
 
 def _estimated(connection: Connection, table: Table) -> int:

@@ -11,9 +11,9 @@ from spanhook.semconv import OTHER
 from spanhook.store.control.facts import NOTHING, DecisionFacts, RunEvent, RunKey, SpanFacts, UsageKey, Used
 
 DAY_NS = 86_400 * 1_000_000_000
-LONGEST_SEARCH = 1_500
 MOST_MODELS = 100
 """How many models a run may have; what others use is counted together."""
+_encode = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 COLUMNS = (
     "owner",
@@ -43,7 +43,6 @@ COLUMNS = (
     "llm_calls",
     "tool_calls",
     "by_model",
-    "search",
     "updated_ns",
 )
 
@@ -51,7 +50,7 @@ COLUMNS = (
 class RunState:
     """One run. Attributes are those of its row, but for ``by_model``, which is usage by model."""
 
-    __slots__ = ("_before", "by_model", "id", *(name for name in COLUMNS if name not in ("by_model", "search")))
+    __slots__ = ("_before", "by_model", "id", *(name for name in COLUMNS if name != "by_model"))
 
     def __init__(self, key: RunKey) -> None:
         self.owner, self.run_id = key
@@ -74,7 +73,7 @@ class RunState:
         state = cls((found["owner"], found["run_id"]))
         state.id = number
         for name, value in found.items():
-            if name not in ("by_model", "search"):
+            if name != "by_model":
                 setattr(state, name, value)
         state.told, state.ended = bool(state.told), bool(state.ended)
         by_model: dict[str, list[int]] = json.loads(found["by_model"]) or {}
@@ -86,15 +85,13 @@ class RunState:
         """Its ``COLUMNS``."""
         self.updated_ns = now_ns
         self._sum()
-        by_model = json.dumps(self.by_model, sort_keys=True, separators=(",", ":"))
-        about = (self.run_id, self.name, self.agent, self.service, self.tenant_id, self.user_id, self.session_id)
-        search = " ".join((*about, self.error_type, *sorted(self.by_model))).lower()[:LONGEST_SEARCH]
+        by_model = _encode(self.by_model)
         return (
             *(self.owner, self.run_id, self.trace_id, self.root_id, self.root_parent_id, self.told, self.tenant_id),
             *(self.user_id, self.session_id, self.agent, self.service, self.name, self.kind, self.status),
             *(self.error_type, self.ended, self.start_ns, self.end_ns, self.spans, self.decisions, self.input_tokens),
             *(self.output_tokens, self.cost_nano, self.unpriced_tokens, self.llm_calls, self.tool_calls, by_model),
-            *(search, now_ns),
+            now_ns,
         )
 
     # ----------------------------------------------------------------- what is added
@@ -164,8 +161,8 @@ class RunState:
         self.service = self.service or told.service
 
     def _sum(self) -> None:
-        total = NOTHING
-        for one in self.by_model.values():
+        total, *others = self.by_model.values() or (NOTHING,)
+        for one in others:
             total = total.plus(one)
         total = total.saturated()
         self.input_tokens, self.output_tokens = total.input_tokens, total.output_tokens

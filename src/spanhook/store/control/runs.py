@@ -1,22 +1,19 @@
 """Runs: a page of those that a filter lets through, and one with its spans and log records."""
 
-import re
 import time
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Select, or_, select, text
+from sqlalchemy import select
 
 from spanhook.store.control.database import Database
 from spanhook.store.control.facts import Used, short
-from spanhook.store.control.paging import Page, page, paged
+from spanhook.store.control.paging import Page, page
+from spanhook.store.control.run_filters import LIVE_NS, RunFilter, rows_of
 from spanhook.store.control.stored import StoredLog, StoredSpan, log_of, span_of
-from spanhook.store.control.tables import logs, resources, run_hooks, run_models, runs, spans
+from spanhook.store.control.tables import logs, resources, runs, spans
 
-LIVE_NS = 60 * 1_000_000_000
-"""A run of which nothing was heard for so long is not running any more."""
 MOST_SPANS = 5_000
-_TRACE_ID = re.compile("[0-9a-f]{32}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,31 +70,6 @@ class Run:
         return (self.end_ns - self.start_ns) / 1e9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFilter:
-    """Which runs to show; what is empty lets all through.
-
-    Attributes:
-        status: How they ended, or ``running``.
-        agent, tenant_id, user_id, session_id: Whose they are.
-        model: One that they used.
-        hook: One that decided something in them.
-        since_ns, until_ns: When they began, in nanoseconds since the epoch; the second is no part of it.
-        search: A part of a name, an id or an error of theirs, or a whole trace id.
-    """
-
-    status: str = ""
-    agent: str = ""
-    tenant_id: str = ""
-    user_id: str = ""
-    session_id: str = ""
-    model: str = ""
-    hook: str = ""
-    since_ns: int = 0
-    until_ns: int = 0
-    search: str = ""
-
-
 @dataclass(frozen=True, slots=True)
 class RunDetail:
     """A run with what is in its trace.
@@ -131,49 +103,10 @@ async def runs_page(
         CursorError: The cursor is none.
         StoreError: The database cannot be used now.
     """
-    query, order = _query(given), (runs.c.start_ns, runs.c.id)
-    if given.hook:  # the rarer of the two gives the order
-        index = run_hooks
-        query = query.join(index, index.c.run == runs.c.id).where(index.c.hook == short(given.hook))
-        order = (index.c.start_ns, index.c.run)
-        if given.model:
-            used = select(run_models.c.run).where(
-                run_models.c.run == runs.c.id, run_models.c.model == short(given.model)
-            )
-            query = query.where(used.exists())
-    elif given.model:
-        index = run_models
-        query = query.join(index, index.c.run == runs.c.id).where(index.c.model == short(given.model))
-        order = (index.c.start_ns, index.c.run)
-    if tenant is not None:
-        query = query.where(runs.c.tenant_id == tenant)
-    if given.since_ns:
-        query = query.where(order[0] >= given.since_ns)
-    if given.until_ns:
-        query = query.where(order[0] < given.until_ns)
     async with database.reading() as connection:
-        rows = (await connection.execute(paged(query, *order, cursor, limit))).all()
+        rows = await rows_of(connection, tenant, given, cursor, limit)
     now_ns = time.time_ns()
     return page([_run(row, now_ns) for row in rows], [(row.start_ns, row.id) for row in rows], limit)
-
-
-def _query(given: RunFilter) -> Select[Any]:
-    query = select(runs)
-    if given.status == "running":
-        query = query.where(text("NOT ended"), runs.c.updated_ns > time.time_ns() - LIVE_NS)  # as in its index
-    elif given.status:
-        query = query.where(runs.c.status == given.status)
-    for name in ("agent", "tenant_id", "user_id", "session_id"):
-        if wanted := getattr(given, name):
-            query = query.where(runs.c[name] == short(wanted))
-    if given.search:
-        wanted = given.search.strip().lower()
-        if _TRACE_ID.fullmatch(wanted):
-            of_trace = select(spans.c.run_id).where(spans.c.trace_id == bytes.fromhex(wanted))
-            query = query.where(or_(runs.c.run_id == wanted, runs.c.run_id.in_(of_trace)))
-        else:
-            query = query.where(runs.c.search.contains(wanted, autoescape=True))
-    return query
 
 
 async def run_detail(database: Database, tenant: str | None, run_id: str) -> RunDetail | None:

@@ -151,7 +151,9 @@ metrics = Table(
 )
 """Data points of metrics; series is a digest of all that tells series apart."""
 
-_RUN_FILTERS = ("tenant_id", "status", "agent", "user_id")
+_BY_BYTES = dict.fromkeys(("run_id", "user_id", "session_id"), "text_pattern_ops")
+"""Searches find these by how they begin."""
+_RUN_FILTERS = ("tenant_id", "status", "agent", "user_id", "session_id", "service", "name", "error_type")
 
 runs = Table(
     "spanhook_runs",
@@ -184,11 +186,10 @@ runs = Table(
     number("llm_calls"),
     number("tool_calls"),
     json_column("by_model"),
-    text_column("search"),
     number("updated_ns"),
-    Index("uq_spanhook_runs_run_id", "run_id", "owner", unique=True),
+    Index("uq_spanhook_runs_run_id", "run_id", "owner", unique=True, postgresql_ops=_BY_BYTES),
     Index(None, "start_ns", "id"),
-    *(Index(None, name, "start_ns", "id") for name in _RUN_FILTERS),
+    *(Index(None, name, "start_ns", "id", postgresql_ops=_BY_BYTES) for name in _RUN_FILTERS),
     # Most runs are whole when they are first written: an index of all trace ids would cost more than all others.
     Index("ix_spanhook_runs_open", "trace_id", sqlite_where=text("NOT ended"), postgresql_where=text("NOT ended")),
     Index(

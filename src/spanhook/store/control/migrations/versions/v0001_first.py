@@ -66,7 +66,7 @@ _TABLES = {
         "told:flag tenant_id:text user_id:text session_id:text agent:text service:text name:text "
         "kind:text status:text error_type:text ended:flag start_ns:number end_ns:number spans:number "
         "decisions:number input_tokens:number output_tokens:number cost_nano:number "
-        "unpriced_tokens:number llm_calls:number tool_calls:number by_model:json search:text "
+        "unpriced_tokens:number llm_calls:number tool_calls:number by_model:json "
         "updated_ns:number"
     ),
     "spanhook_settings": ("*key:text value:json updated_ns:number"),
@@ -111,9 +111,13 @@ _INDEXES = (
     ("ix_spanhook_run_hooks_run", "spanhook_run_hooks", "run", False, ""),
     ("ix_spanhook_run_models_run", "spanhook_run_models", "run", False, ""),
     ("ix_spanhook_runs_agent_start_ns_id", "spanhook_runs", "agent start_ns id", False, ""),
+    ("ix_spanhook_runs_error_type_start_ns_id", "spanhook_runs", "error_type start_ns id", False, ""),
+    ("ix_spanhook_runs_name_start_ns_id", "spanhook_runs", "name start_ns id", False, ""),
     ("ix_spanhook_runs_open", "spanhook_runs", "trace_id", False, "NOT ended"),
     ("ix_spanhook_runs_running", "spanhook_runs", "start_ns id", False, "NOT ended"),
     ("ix_spanhook_runs_start_ns_id", "spanhook_runs", "start_ns id", False, ""),
+    ("ix_spanhook_runs_service_start_ns_id", "spanhook_runs", "service start_ns id", False, ""),
+    ("ix_spanhook_runs_session_id_start_ns_id", "spanhook_runs", "session_id start_ns id", False, ""),
     ("ix_spanhook_runs_status_start_ns_id", "spanhook_runs", "status start_ns id", False, ""),
     ("ix_spanhook_runs_tenant_id_start_ns_id", "spanhook_runs", "tenant_id start_ns id", False, ""),
     ("ix_spanhook_runs_updated_ns", "spanhook_runs", "updated_ns", False, ""),
@@ -124,6 +128,8 @@ _INDEXES = (
     ("ix_spanhook_usage_tenant_id_day", "spanhook_usage", "tenant_id day", False, ""),
 )
 """Name, table, columns, whether it is unique, and for which rows it is."""
+_BY_BYTES = {"run_id", "user_id", "session_id"}
+"""Columns of runs that are searched for how they begin."""
 _TYPES = {"text": sa.Text(), "json": sa.Text(), "bytes": sa.LargeBinary(), "flag": sa.Boolean()}
 _GIVEN = {"text": "", "json": "null", "number": sa.text("0"), "flag": sa.text("false")}
 
@@ -134,6 +140,8 @@ def upgrade() -> None:
         op.create_table(table, *(_column(*word.split(":")) for word in columns.split()))
     for name, table, columns, unique, where in _INDEXES:
         only: dict[str, Any] = {"sqlite_where": sa.text(where), "postgresql_where": sa.text(where)} if where else {}
+        if table == "spanhook_runs":
+            only["postgresql_ops"] = dict.fromkeys(_BY_BYTES & {*columns.split()}, "text_pattern_ops")
         op.create_index(name, table, columns.split(), unique=unique, **only)
 
 
