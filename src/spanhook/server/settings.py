@@ -8,12 +8,14 @@ from typing import Annotated, Any, Literal, Self, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from spanhook.errors import ConfigurationError
+from spanhook.store.control import RetentionLimits
 
 Asymmetric = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 Symmetric = Literal["HS256", "HS384", "HS512"]
 Rate = Annotated[str, Field(pattern=r"^\d{1,7}/(second|minute|hour)$")]
 _ASYMMETRIC = {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_DAY_S = 86_400.0
 LEAST_SECRET = 32
 """Bytes of a shared secret: as long as the shortest of the hashes (RFC 7518, section 3.2)."""
 
@@ -65,6 +67,33 @@ class Tokens(Strict):
         return self.algorithms or (("RS256", "ES256") if self.jwks else ("HS256",))
 
 
+class Retention(Strict):
+    """How much telemetry is kept. What is managed, such as definitions and the audit record, always is.
+
+    Attributes:
+        days: How long runs, spans, log records, metrics, decisions and execution logs are kept; 0 for ever.
+        totals_days: How long usage by day and statistics of hooks by hour are kept; 0 for ever.
+        size_mb: Megabytes (of 1,000,000 bytes) that the database may take before the oldest telemetry is deleted; 0 for
+            any. On PostgreSQL those of spans and log records, by estimate.
+        interval: Seconds between two looks.
+    """
+
+    days: float = Field(default=30, ge=0, le=36_500)
+    totals_days: float = Field(default=400, ge=0, le=36_500)
+    size_mb: int = Field(default=10_000, ge=0, le=1_000_000_000)
+    interval: float = Field(default=60, gt=0, le=86_400)
+
+    @property
+    def limits(self) -> RetentionLimits:
+        """The same for the database."""
+        return RetentionLimits(
+            age_s=self.days * _DAY_S,
+            sums_age_s=self.totals_days * _DAY_S,
+            size_bytes=self.size_mb * 1_000_000,
+            interval_s=self.interval,
+        )
+
+
 class ServerSettings(Strict):
     """What can be set of the server.
 
@@ -85,6 +114,7 @@ class ServerSettings(Strict):
         max_body, max_telemetry: Bytes of a request's body, and of telemetry, compressed or not.
         rate, failures: How many requests a caller may send, and how many may fail to authenticate from one address,
             such as ``600/minute``.
+        retention: How much telemetry is kept.
         dry_runs: How many dry runs there may be at a time.
         dry_run_timeout: Seconds for one dry run.
     """
@@ -111,6 +141,7 @@ class ServerSettings(Strict):
     max_telemetry: int = Field(default=16 * 1024 * 1024, ge=1024)
     rate: Rate = "1200/minute"
     failures: Rate = "60/minute"
+    retention: Retention = Retention()
     dry_runs: int = Field(default=2, ge=1, le=64)
     dry_run_timeout: float = Field(default=10, gt=0, le=60)
 

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Table, delete, func, select
 from spanhook.diagnostics import internal
 from spanhook.errors import StoreError
 from spanhook.store.control.database import Database
+from spanhook.store.control.sql import sql
 from spanhook.store.control.tables import (
     decisions,
     execution_logs,
@@ -155,6 +156,7 @@ class Retention:
 
     def _transaction(self, delete_some: "_Delete", than: int) -> dict[str, int]:
         with self._database.writing_here() as connection:
+            sql(connection).enter()  # not in between of those who write telemetry
             return {name: count for name, count in delete_some(connection, than).items() if count > 0}
 
     def _size(self) -> int:
