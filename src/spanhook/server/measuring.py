@@ -38,7 +38,9 @@ class _Stored(Collector):
             stored.add_metric([signal], count)
         yield stored
         lost = CounterMetricFamily(
-            "spanhook_server_ingest_failures", "Records and requests of telemetry that were not stored", labels=["reason"]
+            "spanhook_server_ingest_failures",
+            "Records and requests that were not stored",
+            labels=["reason"],
         )
         for reason, count in (("rejected", taken.rejected), ("refused", taken.refused), ("failed", taken.failed)):
             lost.add_metric([reason], count)
