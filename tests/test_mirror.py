@@ -234,6 +234,7 @@ THROUGH = {
     "store/control/migrating": "store/control/test_database",
     "store/control/migrations/env": "store/control/test_database",
     "store/control/migrations/versions/v0001_first": "store/control/test_database",
+    "store/control/migrations/versions/v0002_executions": "store/control/test_database",
     "store/control/paging": "store/control/test_runs",
     "store/control/spans": "store/control/test_ingestor",
     "store/control/sql": "store/control/test_ingestor",

@@ -1,4 +1,4 @@
-"""What a process tells the server: which set is in force, what of it is missing, which hooks its code has, what all did."""
+"""What a process tells the server: which set is in force, what of it is missing, its own hooks, what all hooks did."""
 
 import os
 import platform
