@@ -74,6 +74,7 @@ WHOLE = {
     "instrument/pydantic_ai/test_mcp_toolsets": "two libraries over each other",
     "instrument/test_import_order": "every library, whatever is imported first",
     "runs/test_graphs": "hooks of runs on LangGraph, from the call to what they are told",
+    "server/test_durability": "one promise of the whole server",
     "server/test_every_route": "one promise for all routes",
     "server/test_fuzzing": "one promise for all routes",
     "store/control/test_own_telemetry": "what spanhook exports, from an operation to the pages of the control plane",

@@ -1,0 +1,97 @@
+"""What the server has acknowledged stays, however it ends and whatever becomes of its disk."""
+
+import json
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from spanhook.cli.main import main
+from tests.server.loading import Load, everything, load, send, settings
+from tests.server.test_running import command
+
+
+def check(folder: Path, found: Load, url: str) -> None:
+    """A new server has all that was acknowledged, each once, and the audit record's chain holds."""
+    with command(folder, "--database", url, "--config", settings(folder)) as (_, address):
+        with httpx.Client(base_url=address, timeout=60) as client:
+            runs = [one["id"] for one in everything(client, "/v1/runs", "runs")]
+            assert len(runs) == len(set(runs))
+            assert found.runs <= set(runs)
+            changes = everything(client, f"/v1/hooks/{found.hook}/history", "changes")
+            assert [one["version"] for one in changes] == list(range(len(changes), 0, -1))
+            assert found.descriptions <= {one["definition"]["description"] for one in changes}
+            for name in found.approved:
+                assert client.get(f"/v1/approvals/{name}").json()["status"] == "approved"
+    audit = folder / "audit.jsonl"
+    written = subprocess.run(
+        [sys.executable, "-m", "spanhook", "serve", "audit", "--database", url],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    audit.write_text(written.stdout)
+    assert main(["audit", "verify", str(audit)]) == 0
+    told = [json.loads(line) for line in written.stdout.splitlines()]
+    assert len(told) >= len(found.descriptions) + len(found.approved)
+
+
+@pytest.mark.parametrize("name", [signal.SIGKILL, signal.SIGTERM])
+def test_nothing_that_was_acknowledged_is_lost_when_the_server_ends_under_load(
+    tmp_path: Path, url: str, name: signal.Signals
+) -> None:
+    with command(tmp_path, "--database", url, "--config", settings(tmp_path)) as (process, address):
+        with load(address, url) as found:
+            found.wait_for(150)
+            process.send_signal(name)
+            _, errors = process.communicate(timeout=30)  # within five seconds, on a machine that has time
+            assert process.returncode == (0 if name == signal.SIGTERM else -signal.SIGKILL)
+            assert "Traceback" not in errors
+    assert found.runs
+    assert found.descriptions
+    assert found.approved
+    assert {status for status, _, _ in found.refused} <= {503}
+    check(tmp_path, found, url)
+
+
+@contextmanager
+def small_files(pid: int, most: int) -> Generator[None]:
+    """Keep the files of a process from growing, as on a full disk; the kernel refuses to write either way."""
+    before = resource.prlimit(pid, resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, before)
+
+
+def test_a_full_disk_is_told_as_the_protocol_says_and_does_no_damage(tmp_path: Path) -> None:
+    database = tmp_path / "spanhook.db"
+    with command(tmp_path, "--config", settings(tmp_path)) as (process, address):
+        with httpx.Client(base_url=address, timeout=60) as client:
+            kept = list[str]()
+            with small_files(process.pid, 2_000_000):
+                for number in range(2_000):
+                    response = send(client, f"run-{number}", name="x" * 5_000)
+                    if response.status_code != 200:
+                        break
+                    kept.append(f"run-{number}")
+                assert response.status_code == 503
+                assert response.headers["content-type"] == "application/problem+json"
+                assert int(response.headers["Retry-After"]) > 0
+                assert response.json()["code"] == "unavailable"
+                assert client.put("/v1/policy", json={"content": "# " + "x" * 500_000}).status_code == 503
+                assert client.get("/healthz").status_code == 200
+                assert len(everything(client, "/v1/runs", "runs")) == len(kept)
+            assert send(client, "afterwards").status_code == 200
+            found = {one["id"] for one in everything(client, "/v1/runs", "runs")}
+            assert found == {*kept, "afterwards"}
+    with sqlite3.connect(database) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    connection.close()
