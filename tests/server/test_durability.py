@@ -57,7 +57,7 @@ def test_nothing_that_was_acknowledged_is_lost_when_the_server_ends_under_load(
     assert found.runs
     assert found.descriptions
     assert found.approved
-    assert {status for status, _, _ in found.refused} <= {503}
+    assert {status for status, _, _ in found.refused} <= {409, 503}  # 409: two changes of one hook at once
     check(tmp_path, found, url)
 
 
