@@ -112,7 +112,6 @@ THROUGH = {
     "config/validating": "config/test_checking",
     "config/yaml_nodes": "config/test_reading",
     "config/policies": "server/routes/test_policies",
-    "control_plane/reporting": "control_plane/test_joining",
     "engine/_chunks": "conformance/test_streams",
     "engine/_ending": "conformance/test_streams",
     "engine/_foreign_operations": "conformance/test_foreign",
