@@ -39,7 +39,9 @@ def refusing(op: Operation) -> None:
 def told(counting: Counting, applied: Applied | None = None) -> Any:
     found = counting.new(applied or Applied(()), ending=True)
     executions = {(one["hook"], one["event_type"]): one for one in found.get("executions", ()) if NAME in one["hook"]}
-    return executions, [one for one in found.get("logs", ()) if any(NAME in it["hook_name"] for it in one["hook_results"])]
+    return executions, [
+        one for one in found.get("logs", ()) if any(NAME in it["hook_name"] for it in one["hook_results"])
+    ]
 
 
 def test_hooks_of_code_are_counted_with_what_they_decided(logged: Hooks) -> None:

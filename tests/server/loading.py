@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 
 from spanhook.store import ApprovalRequest, open_approvals
-from tests.server.routes.test_telemetry import request, span
 
+TRACE, START = "0af7651916cd43dd8448eb211c80319c", 1_700_000_000_000_000_000
 SETTINGS = "rate: 1000000/minute\n"
 WRITERS = 32
 HOOK = {
@@ -20,6 +20,22 @@ HOOK = {
     "handler_ref": "spanhook.hooks.tool_policy:ToolPolicy",
     "config": {"default": "deny"},
 }
+
+
+def span(run: str, trace: str = TRACE, tenant: str = "globex") -> dict[str, Any]:
+    texts = {
+        "spanhook.kind": "agent.invoke", "spanhook.status": "success", "spanhook.run.id": run,
+        "spanhook.tenant.id": tenant, "gen_ai.agent.name": "desk",
+    }  # fmt: skip
+    return {
+        "traceId": trace, "spanId": "b7ad6b7169203331", "name": "invoke_agent desk", "kind": 1,
+        "startTimeUnixNano": str(START), "endTimeUnixNano": str(START + 10**9),
+        "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in texts.items()],
+    }  # fmt: skip
+
+
+def request(*spans: dict[str, Any]) -> bytes:
+    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": list(spans)}]}]}).encode()
 
 
 class Load:

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from click.testing import CliRunner
 
-from spanhook.cli.main import main
+from spanhook.cli.main import cli
 from tests.server.loading import Load, everything, load, send, settings
 from tests.server.test_running import command
 
@@ -38,7 +39,8 @@ def check(folder: Path, found: Load, url: str) -> None:
         check=True,
     )
     audit.write_text(written.stdout)
-    assert main(["audit", "verify", str(audit)]) == 0
+    verified = CliRunner().invoke(cli, ["audit", "verify", str(audit)])
+    assert verified.exit_code == 0, verified.output
     told = [json.loads(line) for line in written.stdout.splitlines()]
     assert len(told) >= len(found.descriptions) + len(found.approved)
 
@@ -49,7 +51,7 @@ def test_nothing_that_was_acknowledged_is_lost_when_the_server_ends_under_load(
 ) -> None:
     with command(tmp_path, "--database", url, "--config", settings(tmp_path)) as (process, address):
         with load(address, url) as found:
-            found.wait_for(150)
+            found.wait_for(60)
             process.send_signal(name)
             _, errors = process.communicate(timeout=30)  # within five seconds, on a machine that has time
             assert process.returncode == (0 if name == signal.SIGTERM else -signal.SIGKILL)

@@ -17,7 +17,7 @@ MOST = 500
 _LONGEST = 500
 REPORT_S = 60.0
 """How often what is in force is reported although it is the same."""
-COUNTS_S = 5.0
+COUNTS_S = 10.0
 """How often what hooks did is reported, if they did anything."""
 SOON_S = 2.0
 """The shortest time between two reports of what is in force."""

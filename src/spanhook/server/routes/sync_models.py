@@ -35,7 +35,11 @@ class ActiveHook(Given):
     name: Short
     kinds: list[Short] = Field(default_factory=list[str], max_length=50)
     priority: int | None = Field(
-        default=None, ge=0, le=1000, strict=True, description="Null if it is the one of its functions: 75, or 500 after."
+        default=None,
+        ge=0,
+        le=1000,
+        strict=True,
+        description="Null if it is the one of its functions: 75, or 500 after.",
     )
     mode: Annotated[str, Field(max_length=20)] = "enforce"
 
