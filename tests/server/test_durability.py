@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
@@ -21,7 +21,8 @@ from tests.server.test_running import command
 
 def check(folder: Path, found: Load, url: str) -> None:
     """A new server has all that was acknowledged, each once, and the audit record's chain holds."""
-    with command(folder, "--database", url, "--config", settings(folder)) as (_, address):
+    with ExitStack() as stack:
+        _, address = stack.enter_context(command(folder, "--database", url, "--config", settings(folder)))
         with httpx.Client(base_url=address, timeout=60) as client:
             runs = [one["id"] for one in everything(client, "/v1/runs", "runs")]
             assert len(runs) == len(set(runs))
@@ -45,11 +46,13 @@ def check(folder: Path, found: Load, url: str) -> None:
     assert len(told) >= len(found.descriptions) + len(found.approved)
 
 
-@pytest.mark.parametrize("name", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("name", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_nothing_that_was_acknowledged_is_lost_when_the_server_ends_under_load(
     tmp_path: Path, url: str, name: signal.Signals
 ) -> None:
-    with command(tmp_path, "--database", url, "--config", settings(tmp_path)) as (process, address):
+    with ExitStack() as stack:
+        given = ("--database", url, "--config", settings(tmp_path))
+        process, address = stack.enter_context(command(tmp_path, *given))
         with load(address, url) as found:
             found.wait_for(60)
             process.send_signal(name)
@@ -75,15 +78,14 @@ def small_files(pid: int, most: int) -> Generator[None]:
 
 def test_a_full_disk_is_told_as_the_protocol_says_and_does_no_damage(tmp_path: Path) -> None:
     database = tmp_path / "spanhook.db"
-    with command(tmp_path, "--config", settings(tmp_path)) as (process, address):
+    with ExitStack() as stack:
+        process, address = stack.enter_context(command(tmp_path, "--config", settings(tmp_path)))
         with httpx.Client(base_url=address, timeout=60) as client:
             kept = list[str]()
             with small_files(process.pid, 2_000_000):
-                for number in range(2_000):
-                    response = send(client, f"run-{number}", name="x" * 5_000)
-                    if response.status_code != 200:
-                        break
-                    kept.append(f"run-{number}")
+                while (response := send(client, f"run-{len(kept)}", name="x" * 5_000)).status_code == 200:
+                    kept.append(f"run-{len(kept)}")
+                    assert len(kept) < 2_000
                 assert response.status_code == 503
                 assert response.headers["content-type"] == "application/problem+json"
                 assert int(response.headers["Retry-After"]) > 0

@@ -6,6 +6,7 @@ from, and its body. Routes then ask for scopes.
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 from spanhook.diagnostics import internal
@@ -30,6 +31,8 @@ _UNCOUNTED = TELEMETRY | {"/v1/sync"}
 """Paths with a rate of their own: back-pressure, and processes that ask every second with one key."""
 BODY_TIMEOUT_S = 30.0
 """How long a body may take to arrive."""
+_DRAINED, _DRAIN_S = 4, 5.0
+"""How much more of a body that is too large is read before that is said: so many times what is allowed, and seconds."""
 HEADERS = {
     "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "cache-control": "no-store",
@@ -128,6 +131,7 @@ class Guard:
         most = self._settings.max_telemetry if scope["path"] in TELEMETRY else self._settings.max_body
         length = header(scope, "content-length")
         if length is not None and length.isdecimal() and int(length) > most:
+            await _drain(receive, most)
             raise _too_large(most)
         body = bytearray()
         try:
@@ -138,6 +142,8 @@ class Guard:
                         raise Problem("malformed_request", "the body has not arrived")
                     body += message.get("body", b"")
                     if len(body) > most:
+                        if message.get("more_body"):
+                            await _drain(receive, most)
                         raise _too_large(most)
                     if not message.get("more_body"):
                         return bytes(body)
@@ -188,6 +194,18 @@ def _check_type(scope: Scope) -> None:
         expected.append("application/x-protobuf")
     if given not in expected:
         raise Problem("media_type", f"Content-Type is {given!r}; expected {' or '.join(expected)}")
+
+
+async def _drain(receive: Receive, most: int) -> None:
+    """Read and forget the rest of a body, within bounds: a client that is still sending would not see the answer."""
+    left = _DRAINED * most
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_DRAIN_S):
+            while left > 0:
+                message = await receive()
+                left -= len(message.get("body", b""))
+                if not message.get("more_body"):
+                    return
 
 
 def _too_large(most: int) -> Problem:

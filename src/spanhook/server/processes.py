@@ -23,8 +23,8 @@ def _take(
     connection: Connection, known: str, tenant: str, counts: Sequence[HookCount], entries: Sequence[ExecutionEntry]
 ) -> None:
     one = _table.c.process_id == known
-    before = connection.execute(select(_table.c.executions).where(one)).scalar() or {}
-    now = take_report(connection, tenant, before, counts, entries)
+    before: Any = connection.execute(select(_table.c.executions).where(one)).scalar()
+    now = take_report(connection, tenant, before or {}, counts, entries)
     connection.execute(update(_table).where(one).values(executions=now))
 
 

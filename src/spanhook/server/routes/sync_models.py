@@ -39,7 +39,7 @@ class ActiveHook(Given):
         ge=0,
         le=1000,
         strict=True,
-        description="Null if it is the one of its functions: 75, or 500 after.",
+        description="Null: 75, or 500 after calls.",
     )
     mode: Annotated[str, Field(max_length=20)] = "enforce"
 
