@@ -101,7 +101,7 @@ def doctor(as_json: bool, **given: Any) -> int:
 @click.option("--database", metavar="URL", help="With --serve: default: sqlite:///spanhook.db.")
 def demo(live: bool, as_json: bool, serve: bool, port: int | None, database: str | None) -> int:
     """Run a small agent under hooks and show what they did."""
-    from spanhook.cli.demo import run_demo
+    from spanhook.cli.demo import run_demo, serve_demo
 
     if not serve:
         if port is not None or database is not None:
@@ -109,8 +109,6 @@ def demo(live: bool, as_json: bool, serve: bool, port: int | None, database: str
         return run_demo(live, as_json)
     if as_json:
         raise click.UsageError("give one of --json and --serve")
-    from spanhook.cli.demo.serving import serve_demo
-
     return serve_demo(live=live, port=port, database=database)
 
 

@@ -156,7 +156,6 @@ class Retention:
 
     def _transaction(self, delete_some: "_Delete", than: int) -> dict[str, int]:
         with self._database.writing_here() as connection:
-            sql(connection).enter()  # not in between of those who write telemetry
             return {name: count for name, count in delete_some(connection, than).items() if count > 0}
 
     def _size(self) -> int:
@@ -175,6 +174,7 @@ _Delete = Callable[[Connection, int], dict[str, int]]
 
 def _delete_old(connection: Connection, before_ns: int) -> dict[str, int]:
     """Delete some of what is older than a time."""
+    sql(connection).enter()  # those who write telemetry meanwhile would wait for one another's rows
     counts = {table.name: _delete_first(connection, table, before_ns) for table in _OLD}
     if not any(counts.values()):  # all that could need these has gone
         unused = delete(resources).where(resources.c.time_ns < before_ns - _SLACK_NS)
@@ -184,6 +184,7 @@ def _delete_old(connection: Connection, before_ns: int) -> dict[str, int]:
 
 def _delete_sums(connection: Connection, before_ns: int) -> dict[str, int]:
     """Delete usage and statistics of days and hours that are older than a time."""
+    sql(connection).enter()
     days, hours = before_ns // (86_400 * _SECOND_NS), before_ns // (3_600 * _SECOND_NS)
     old = {usage.name: delete(usage).where(usage.c.day < days)}
     old[hook_statistics.name] = delete(hook_statistics).where(hook_statistics.c.hour < hours)
@@ -192,6 +193,7 @@ def _delete_sums(connection: Connection, before_ns: int) -> dict[str, int]:
 
 def _delete_oldest(connection: Connection, over: int) -> dict[str, int]:
     """Delete some rows of the table that has the oldest, not many more than take ``over`` bytes."""
+    sql(connection).enter()
     firsts = {
         table: connection.execute(select(time_ns).order_by(time_ns).limit(1)).scalar()
         for table, time_ns in _OLD.items()
