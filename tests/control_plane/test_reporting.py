@@ -75,6 +75,8 @@ def test_what_hooks_of_a_short_process_did_is_on_the_server(tmp_path: Path) -> N
         assert (found["total_hooks"], found["total_definitions"]) == (3, 1)
         assert found["by_event_type"] == {"tool.execute": 2, "tool.execute.pre": 1}
         assert found["event_types_active"] == ["tool.execute", "tool.execute.pre"]
+        [process] = client.get("/v1/processes").json()["processes"]
+        assert {(one["name"], one["priority"]) for one in process["hooks"]} == {("seen", 75), ("broken", 75)}
         logs = client.get("/v1/hooks/logs").json()["logs"]
         assert [(one["name"], one["aborted"], one["abort_reason"]) for one in logs] == [
             ("search", False, ""),

@@ -94,12 +94,13 @@ def facts_of(applied: Applied, refused: str) -> dict[str, Any]:
 
 def _registered(applied: Applied) -> list[dict[str, Any]]:
     """The hooks that are active here and are not of the set."""
+    priorities = registry.priorities
     theirs = {id(hook) for hooks in applied.hooks for hook in hooks}
     return [
         {
             "name": hook.name[:200],
             "kinds": sorted([hook.kinds] if isinstance(hook.kinds, str) else hook.kinds)[:50],
-            "priority": hook.priority,
+            "priority": priorities.get(id(hook), 100),
             "mode": hook.mode or "enforce",
         }
         for hook in registry.hooks

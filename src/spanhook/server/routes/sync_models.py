@@ -34,13 +34,7 @@ class ActiveHook(Given):
 
     name: Short
     kinds: list[Short] = Field(default_factory=list[str], max_length=50)
-    priority: int | None = Field(
-        default=None,
-        ge=0,
-        le=1000,
-        strict=True,
-        description="Null: 75, or 500 after calls.",
-    )
+    priority: int = Field(default=100, ge=0, le=1000, strict=True)
     mode: Annotated[str, Field(max_length=20)] = "enforce"
 
 
