@@ -15,7 +15,7 @@ from spanhook.errors import Reject, StoreError
 from spanhook.server._document import document
 from spanhook.server._requests import Scope, wants_page
 from spanhook.server.authentication import Authentication
-from spanhook.server.guard import PUBLIC, App, Guard
+from spanhook.server.guard import AGAIN, PUBLIC, App, Guard
 from spanhook.server.key_store import KeyStore
 from spanhook.server.measuring import Measures
 from spanhook.server.needs import needs_of
@@ -110,7 +110,7 @@ async def _problem(request: Request, error: Problem) -> Response:
 
 
 async def _unavailable(request: Request, error: StoreError) -> Response:
-    return answer(Problem("unavailable", str(error), headers={"Retry-After": "1"}), request.scope)
+    return answer(Problem("unavailable", str(error), headers=AGAIN), request.scope)
 
 
 async def _wrong_cursor(request: Request, error: CursorError) -> Response:

@@ -29,6 +29,8 @@ PUBLIC = frozenset(("/healthz", "/readyz", "/openapi.json", "/", "/login", "/log
 TELEMETRY = frozenset(("/v1/traces", "/v1/metrics", "/v1/logs"))
 _UNCOUNTED = TELEMETRY | {"/v1/sync"}
 """Paths with a rate of their own: back-pressure, and processes that ask every second with one key."""
+AGAIN = {"Retry-After": "1"}
+"""What is said of a database that cannot be used now."""
 BODY_TIMEOUT_S = 30.0
 """How long a body may take to arrive."""
 _DRAINED, _DRAIN_S = 4, 5.0
@@ -89,7 +91,7 @@ class Guard:
             except Problem as problem:
                 await response.problem(problem, scope, receive)
             except StoreError as error:
-                await response.problem(Problem("unavailable", str(error)), scope, receive)
+                await response.problem(Problem("unavailable", str(error), headers=AGAIN), scope, receive)
             except Exception as error:
                 internal.report("server.request", error)
                 await response.problem(Problem("internal", "the server has failed; see its log"), scope, receive)
