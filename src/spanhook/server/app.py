@@ -15,12 +15,12 @@ from spanhook.errors import Reject, StoreError
 from spanhook.server._document import document
 from spanhook.server._requests import Scope, wants_page
 from spanhook.server.authentication import Authentication
-from spanhook.server.guard import AGAIN, PUBLIC, App, Guard
+from spanhook.server.guard import PUBLIC, App, Guard
 from spanhook.server.key_store import KeyStore
 from spanhook.server.measuring import Measures
 from spanhook.server.needs import needs_of
 from spanhook.server.pages import PAGE_ROUTERS, problem_page
-from spanhook.server.problems import Code, Mistake, Problem
+from spanhook.server.problems import Code, Mistake, Problem, unavailable
 from spanhook.server.rates import Rates
 from spanhook.server.routes import ROUTERS
 from spanhook.server.services import Services
@@ -110,7 +110,7 @@ async def _problem(request: Request, error: Problem) -> Response:
 
 
 async def _unavailable(request: Request, error: StoreError) -> Response:
-    return answer(Problem("unavailable", str(error), headers=AGAIN), request.scope)
+    return answer(unavailable(error), request.scope)
 
 
 async def _wrong_cursor(request: Request, error: CursorError) -> Response:

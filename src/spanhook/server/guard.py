@@ -14,7 +14,7 @@ from spanhook.errors import StoreError
 from spanhook.server._requests import CHANGES, Scope, has, header, host_of, is_page
 from spanhook.server.authentication import Authentication
 from spanhook.server.measuring import Measures
-from spanhook.server.problems import Problem
+from spanhook.server.problems import Problem, unavailable
 from spanhook.server.rates import Rates
 from spanhook.server.settings import ServerSettings
 
@@ -29,8 +29,6 @@ PUBLIC = frozenset(("/healthz", "/readyz", "/openapi.json", "/", "/login", "/log
 TELEMETRY = frozenset(("/v1/traces", "/v1/metrics", "/v1/logs"))
 _UNCOUNTED = TELEMETRY | {"/v1/sync"}
 """Paths with a rate of their own: back-pressure, and processes that ask every second with one key."""
-AGAIN = {"Retry-After": "1"}
-"""What is said of a database that cannot be used now."""
 BODY_TIMEOUT_S = 30.0
 """How long a body may take to arrive."""
 _DRAINED, _DRAIN_S = 4, 5.0
@@ -91,7 +89,7 @@ class Guard:
             except Problem as problem:
                 await response.problem(problem, scope, receive)
             except StoreError as error:
-                await response.problem(Problem("unavailable", str(error), headers=AGAIN), scope, receive)
+                await response.problem(unavailable(error), scope, receive)
             except Exception as error:
                 internal.report("server.request", error)
                 await response.problem(Problem("internal", "the server has failed; see its log"), scope, receive)
