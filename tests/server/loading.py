@@ -9,6 +9,7 @@ from typing import Any
 
 import httpx
 
+from spanhook.errors import StoreError
 from spanhook.store import ApprovalRequest, open_approvals
 
 TRACE, START = "0af7651916cd43dd8448eb211c80319c", 1_700_000_000_000_000_000
@@ -77,6 +78,8 @@ class Load:
                     self._change(client, f"{writer}-{number}", (writer + number) % 4)
                 except httpx.HTTPError:
                     return
+                except StoreError:  # the file is busy: nobody was told that the request was kept
+                    continue
 
     def _change(self, client: httpx.Client, name: str, what: int) -> None:
         if what == 0:

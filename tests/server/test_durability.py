@@ -54,7 +54,7 @@ def test_nothing_that_was_acknowledged_is_lost_when_the_server_ends_under_load(
         given = ("--database", url, "--config", settings(tmp_path))
         process, address = stack.enter_context(command(tmp_path, *given))
         with load(address, url) as found:
-            found.wait_for(60)
+            found.wait_for(40)
             process.send_signal(name)
             _, errors = process.communicate(timeout=30)  # within five seconds, on a machine that has time
             assert process.returncode == (0 if name == signal.SIGTERM else -signal.SIGKILL)
