@@ -103,6 +103,7 @@ def test_a_full_disk_is_told_as_the_protocol_says_and_does_no_damage(tmp_path: P
 
 def test_a_database_that_is_away_for_a_while_is_used_again(tmp_path: Path, postgres_url: str) -> None:
     import psycopg
+    from psycopg.sql import SQL, Identifier
 
     server, _, name = postgres_url.rpartition("/")
     with ExitStack() as stack:
@@ -111,13 +112,13 @@ def test_a_database_that_is_away_for_a_while_is_used_again(tmp_path: Path, postg
         client = stack.enter_context(httpx.Client(base_url=address, timeout=60))
         other = stack.enter_context(psycopg.connect(f"{server}/postgres", autocommit=True))
         assert send(client, "before").status_code == 200
-        other.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+        other.execute(SQL("ALTER DATABASE {} ALLOW_CONNECTIONS false").format(Identifier(name)))
         other.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
         for response in (send(client, "away"), client.get("/v1/runs"), client.get("/readyz")):
             assert (response.status_code, response.json()["code"]) == (503, "unavailable")
             assert int(response.headers["Retry-After"]) > 0
             assert "127.0.0.1" not in response.text
         assert client.get("/healthz").status_code == 200
-        other.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+        other.execute(SQL("ALTER DATABASE {} ALLOW_CONNECTIONS true").format(Identifier(name)))
         assert send(client, "after").status_code == 200
         assert {one["id"] for one in everything(client, "/v1/runs", "runs")} == {"before", "after"}
