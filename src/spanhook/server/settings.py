@@ -8,14 +8,12 @@ from typing import Annotated, Any, Literal, Self, cast
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from spanhook.errors import ConfigurationError
-from spanhook.store.control import RetentionLimits
 
 Asymmetric = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 Symmetric = Literal["HS256", "HS384", "HS512"]
 Rate = Annotated[str, Field(pattern=r"^\d{1,7}/(second|minute|hour)$")]
 _ASYMMETRIC = {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_DAY_S = 86_400.0
 LEAST_SECRET = 32
 """Bytes of a shared secret: as long as the shortest of the hashes (RFC 7518, section 3.2)."""
 
@@ -82,16 +80,6 @@ class Retention(Strict):
     totals_days: float = Field(default=400, ge=0, le=36_500)
     size_mb: int = Field(default=10_000, ge=0, le=1_000_000_000)
     interval: float = Field(default=60, gt=0, le=86_400)
-
-    @property
-    def limits(self) -> RetentionLimits:
-        """The same for the database."""
-        return RetentionLimits(
-            age_s=self.days * _DAY_S,
-            sums_age_s=self.totals_days * _DAY_S,
-            size_bytes=self.size_mb * 1_000_000,
-            interval_s=self.interval,
-        )
 
 
 class ServerSettings(Strict):
