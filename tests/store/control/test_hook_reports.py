@@ -56,3 +56,9 @@ async def test_entries_are_kept_and_not_counted(database: Database) -> None:
         await taken(database, {}, entries=(entry,))
     assert [one.log_id for _, one in (await executions_page(database, "acme")).rows] == ["1"]
     assert not await hook_figures(database, None)
+
+
+async def test_sums_stop_before_they_overflow(database: Database) -> None:
+    for _ in range(3):
+        await taken(database, {}, HookCount("guard\0", EVENT, 2**62, 2**62, 2**62, 2**62))
+    assert (await figures(database))["guard\ufffd"] == (2**63 - 1,) * 3

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from spanhook.store.control.columns import clean
+from spanhook.store.control.columns import bounded, clean
 from spanhook.store.control.database import Database
 from spanhook.store.control.facts import short
 from spanhook.store.control.paging import Page, page, paged
@@ -134,7 +134,7 @@ def add_counts(to: Sql, counts: Counts) -> None:
     """Add to the statistics: executions, failures and rejections by these names, durations by ``bucket``."""
     for key, known in _known(to.connection, counts).items():
         counts[key].update(known)
-    rows = [(*key, *(found[name] for name in _COUNTS), _kept(found)) for key, found in sorted(counts.items())]
+    rows = [(*key, *(bounded(found[one]) for one in _COUNTS), _kept(found)) for key, found in sorted(counts.items())]
     columns = (*_COUNTS, "buckets")
     to.insert(hook_statistics, (*_STATISTIC, *columns), rows, to.update(", ".join(_STATISTIC), columns))
 
