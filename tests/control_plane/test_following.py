@@ -25,29 +25,32 @@ def port() -> int:
         return free.getsockname()[1]
 
 
-def test_three_processes_follow_changes_while_the_server_restarts(tmp_path: Path, port: int) -> None:
+@pytest.mark.parametrize(("processes", "changes"), [(3, 12), pytest.param(20, 200, marks=pytest.mark.slow)])
+def test_processes_follow_changes_while_the_server_restarts(
+    tmp_path: Path, port: int, processes: int, changes: int
+) -> None:
     url = f"http://127.0.0.1:{port}"
     with ExitStack() as stack:
         running = stack.enter_context(server(tmp_path, port))
         put(url, 0)
-        followers = [Agent(tmp_path / f"agent{number}", port) for number in range(3)]
+        followers = [Agent(tmp_path / f"agent{number}", port) for number in range(processes)]
         stack.enter_context(agents(*followers))
         for one in followers:
             assert one.ask("use")["mark"] == "policy 0"
-        for number in range(1, 13):
+        for number in range(1, changes + 1):
             put(url, number)
-            if number in (4, 8):
-                running.send_signal(signal.SIGKILL if number == 4 else signal.SIGTERM)
+            if number in (changes // 3, 2 * changes // 3):
+                running.send_signal(signal.SIGKILL if number == changes // 3 else signal.SIGTERM)
                 running.wait(60)
                 running = stack.enter_context(server(tmp_path, port))
-        until(lambda: all(one.mark == "policy 12" for one in followers))
+        until(lambda: all(one.mark == f"policy {changes}" for one in followers))
         for one in followers:
             told = one.ask()
             assert told["calls"] > 0
             assert told["leaks"] == 0
         versions = {json.loads(json.loads(kept(one).read_text())["payload"])["version"] for one in followers}
-        assert versions == {13}
-        until(lambda: _reported(url) == [13, 13, 13])
+        assert versions == {changes + 1}
+        until(lambda: _reported(url) == [changes + 1] * processes)
 
 
 def kept(agent: Agent) -> Path:

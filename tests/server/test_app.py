@@ -49,5 +49,6 @@ def test_hooks_of_requests_know_whose_it_is_and_refuse_with_a_problem(
             "over the quota",
         )
         assert refused.headers["retry-after"] == "3"
+        assert refused.headers["content-type"] == "application/problem+json"
         assert server.client.get("/v1/hooks/", headers=bearer(token("globex", ["hooks:read"]))).status_code == 200
     assert seen == [("/v1/hooks", "acme", "ada"), ("/v1/hooks", "globex", "ada")]

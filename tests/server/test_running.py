@@ -17,10 +17,12 @@ from spanhook.server.running import address, listen
 
 
 @contextmanager
-def command(folder: Path, *arguments: str) -> Generator[tuple[subprocess.Popen[str], str]]:
+def command(
+    folder: Path, *arguments: str, before: tuple[str, ...] = ()
+) -> Generator[tuple[subprocess.Popen[str], str]]:
     """``spanhook serve`` as a process, and the address that it has printed."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "spanhook", "serve", "--port", "0", *arguments],
+        [*before, sys.executable, "-m", "spanhook", "serve", "--port", "0", *arguments],
         cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -63,6 +65,28 @@ def test_a_request_that_does_not_end_does_not_keep_the_server(tmp_path: Path) ->
             process.communicate(timeout=60)
             assert process.returncode == 0
             assert time.monotonic() - begun < 30  # five seconds, on a machine that has nothing else to do
+
+
+HOOKS = """
+from spanhook import Hooks, Reject
+
+hooks = Hooks()
+
+@hooks.before("request", names={"/v1/runs"})
+def closed(op):
+    raise Reject(f"closed for {op.identity.user_id}", status_code=451)
+"""
+
+
+def test_hooks_of_requests_apply_to_the_command(tmp_path: Path) -> None:
+    (tmp_path / "hooks.py").write_text(HOOKS)
+    run = (sys.executable, "-m", "spanhook", "run", "--hooks", "./hooks.py:hooks", "--")
+    with command(tmp_path, before=run) as (_, url):
+        refused = httpx.get(f"{url}/v1/runs", timeout=60)
+        assert (refused.status_code, refused.json()["code"]) == (451, "rejected")
+        assert refused.json()["detail"] == "closed for local"
+        assert refused.headers["content-type"] == "application/problem+json"
+        assert httpx.get(f"{url}/v1/usage", timeout=60).status_code == 200
 
 
 def test_a_port_that_is_taken_is_named_with_the_fix() -> None:

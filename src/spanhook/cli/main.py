@@ -96,11 +96,20 @@ def doctor(as_json: bool, **given: Any) -> int:
 @cli.command()
 @click.option("--live", is_flag=True, help="Use a real provider, if its key is set.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def demo(live: bool, as_json: bool) -> int:
+@click.option("--serve", is_flag=True, help="Show the runs in the control plane, too, until Ctrl+C.")
+@click.option("--port", type=click.IntRange(0, 65535), help="With --serve: where it listens; default: 8321.")
+@click.option("--database", metavar="URL", help="With --serve: default: sqlite:///spanhook.db.")
+def demo(live: bool, as_json: bool, serve: bool, port: int | None, database: str | None) -> int:
     """Run a small agent under hooks and show what they did."""
-    from spanhook.cli.demo import run_demo
+    from spanhook.cli.demo import run_demo, serve_demo
 
-    return run_demo(live, as_json)
+    if not serve:
+        if port is not None or database is not None:
+            raise click.UsageError("--port and --database need --serve")
+        return run_demo(live, as_json)
+    if as_json:
+        raise click.UsageError("give one of --json and --serve")
+    return serve_demo(live=live, port=port, database=database)
 
 
 @cli.command()

@@ -14,6 +14,7 @@ from spanhook.version import __version__
 SYNC = "/v1/sync"
 REPORTS = "/v1/sync/reports"
 _TIMEOUT = urllib3.Timeout(connect=3, read=10)
+_BRIEF = urllib3.Timeout(connect=1, read=2)
 _SUPPRESSED = "suppress_instrumentation"
 """What OpenTelemetry's instrumentations of HTTP clients look for in the context."""
 
@@ -72,21 +73,30 @@ class Client:
             return Answer(None, etag)
         return Answer(content, given.get("ETag", ""))
 
-    def report(self, facts: Mapping[str, Any]) -> None:
+    def report(self, facts: Mapping[str, Any], *, brief: bool = False) -> None:
         """Tell the server what is in force here.
+
+        Args:
+            facts: What it is.
+            brief: Whether to wait no longer than a process may that is about to end.
 
         Raises:
             Unreachable: It has not taken it.
         """
         body = json.dumps(facts).encode()
-        self._ask("POST", REPORTS, {"Content-Type": "application/json"}, body)
+        self._ask("POST", REPORTS, {"Content-Type": "application/json"}, body, _BRIEF if brief else _TIMEOUT)
 
     @staticmethod
     def _new() -> urllib3.PoolManager:
         return urllib3.PoolManager(num_pools=1, maxsize=1, retries=False, timeout=_TIMEOUT)
 
     def _ask(
-        self, method: str, path: str, headers: dict[str, str], body: bytes | None
+        self,
+        method: str,
+        path: str,
+        headers: dict[str, str],
+        body: bytes | None,
+        timeout: urllib3.Timeout = _TIMEOUT,
     ) -> tuple[int, Mapping[str, str], bytes]:
         every = {
             **headers,
@@ -97,7 +107,13 @@ class Client:
         token = context.attach(context.set_value(_SUPPRESSED, True))
         try:
             response = self._pool.request(
-                method, f"{self._url}{path}", headers=every, body=body, redirect=False, preload_content=False
+                method,
+                f"{self._url}{path}",
+                headers=every,
+                body=body,
+                redirect=False,
+                preload_content=False,
+                timeout=timeout,
             )
             try:
                 content = response.read(LARGEST + 1, decode_content=False)

@@ -1,14 +1,11 @@
 """Follows the server in a thread: asks, checks what it says, applies it, keeps it, and tells what is in force."""
 
-import os
-import platform
 import random
 import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
-from uuid import uuid4
 
 from spanhook import semconv
 from spanhook.concurrency import OwnThread
@@ -16,7 +13,7 @@ from spanhook.config import in_force
 from spanhook.control_plane.applying import Applier
 from spanhook.control_plane.cache import Cache
 from spanhook.control_plane.client import Client, Unreachable
-from spanhook.control_plane.reporting import facts_of
+from spanhook.control_plane.reporting import Reporter
 from spanhook.control_plane.sets import HookSet, SetError, opened
 from spanhook.diagnostics import internal, log
 from spanhook.errors import SpanhookError
@@ -27,14 +24,8 @@ INTERVAL_S = 1.0
 JITTER_S = 0.3
 LONGEST_S = 4.0
 """The longest time between two questions while the server is away, unless it asks for more."""
-REPORT_S = 60.0
-"""How often what is in force is reported although it is the same."""
 AGAIN_S, LONGEST_AGAIN_S = 2.0, 300.0
 """After how long what is missing is tried again, at first and at most."""
-SOON_S = 2.0
-"""The shortest time between two reports."""
-RETRY_S = 5.0
-"""After how long a report that was not taken is sent again."""
 _LONGEST_WISH_S = 60.0
 _random = random.SystemRandom()
 """Not the application's generator, which may be seeded, nor one that forked children have in common."""
@@ -71,12 +62,11 @@ class Following:
     def __init__(self, server: Server, cache: Cache, applier: Applier) -> None:
         self._server, self._cache, self._applier = server, cache, applier
         self._client = Client(server.url, server.key_env)
-        self._process = uuid4().hex
         self._etag = self._told = self._refused = ""
         self._failures = 0
         self._wait, self._again = AGAIN_S, 0.0
         self._heard = time.monotonic()
-        self._reported, self._due, self._due_at_once = "", 0.0, 0.0
+        self._reporter = Reporter(self._client)
         self._ended = threading.Event()
         measures = Measures("control_plane")
         self._errors = measures.counter(
@@ -119,8 +109,7 @@ class Following:
             self._ended.set()
             return
         self._client.renew()
-        self._process = uuid4().hex
-        self._reported, self._due, self._due_at_once = "", 0.0, 0.0
+        self._reporter.renew()
         if self._applier.is_half_done:
             self._etag = ""
         OwnThread(self._run, "spanhook-control-plane").start()
@@ -249,21 +238,17 @@ class Following:
 
     # ------------------------------------------------------------------------------------------ telling
 
-    def _report(self) -> None:
-        """Tell the server what is in force here, if that has changed or was told long ago."""
-        now = self._applier.now
-        state = f"{now.set.digest if now.set else ''} {sorted(now.missing)} {self._refused}"
-        due = self._due if state == self._reported else self._due_at_once
-        if time.monotonic() < due:
-            return
-        process = {"process_id": self._process, "host": platform.node()[:200], "pid": os.getpid()}
+    def finish(self) -> None:
+        """Stop, and tell what hooks did since the last report: the process is about to end."""
+        if not self._ended.is_set() and not self._failures:
+            self._ended.set()
+            self._report(ending=True)
+
+    def _report(self, *, ending: bool = False) -> None:
         try:
-            self._client.report({**process, **facts_of(now, self._refused)})
+            self._reporter.tell(self._applier.now, self._refused, ending=ending)
         except Unreachable as error:  # what is in force does not depend on it
             self._errors(1, {semconv.ERROR_TYPE: f"report_{error.kind}"})
-            self._due = self._due_at_once = time.monotonic() + max(RETRY_S, error.retry_after)
-        else:
-            self._reported, self._due, self._due_at_once = state, time.monotonic() + REPORT_S, time.monotonic() + SOON_S
 
     def _version(self) -> Iterable[tuple[float, dict[str, Any]]]:
         now = self._applier.now.set

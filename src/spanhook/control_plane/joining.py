@@ -1,5 +1,6 @@
 """Has the process follow the control plane that its configuration file names."""
 
+import atexit
 import os
 from importlib.util import find_spec
 
@@ -53,4 +54,10 @@ def _renew() -> None:
         following.renew()
 
 
+def _finish() -> None:
+    for following in _joined:
+        following.finish()
+
+
 after_fork("control plane", _renew)
+atexit.register(_finish)

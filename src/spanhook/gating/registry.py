@@ -252,6 +252,15 @@ class Registry:
         with registering.lock:
             return list({id(one.hook): one.hook for source in self._sources for one in source.bound}.values())
 
+    @property
+    def priorities(self) -> dict[int, int]:
+        """Where the first function of each active hook stands, by the hook's ``id``."""
+        with registering.lock:
+            found = sorted(
+                ((id(one.hook), one.priority) for source in self._sources for one in source.bound), reverse=True
+            )
+        return dict(found)
+
 
 def _phases(functions: Iterable[Bound]) -> tuple[Phase, ...]:
     """The phases that a hook in shadow receives: the beginning too, if it has anything to run there."""

@@ -21,7 +21,7 @@ from spanhook.server.measuring import Measures
 from spanhook.server.needs import needs_of
 from spanhook.server.openid import OpenID
 from spanhook.server.pages import PAGE_ROUTERS, problem_page
-from spanhook.server.problems import Code, Mistake, Problem
+from spanhook.server.problems import Code, Mistake, Problem, unavailable
 from spanhook.server.rates import Rates
 from spanhook.server.routes import ROUTERS
 from spanhook.server.services import Services
@@ -115,7 +115,7 @@ async def _problem(request: Request, error: Problem) -> Response:
 
 
 async def _unavailable(request: Request, error: StoreError) -> Response:
-    return answer(Problem("unavailable", str(error), headers={"Retry-After": "1"}), request.scope)
+    return answer(unavailable(error), request.scope)
 
 
 async def _wrong_cursor(request: Request, error: CursorError) -> Response:

@@ -6,6 +6,7 @@ from, and its body. Routes then ask for scopes.
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 from spanhook.diagnostics import internal
@@ -13,7 +14,7 @@ from spanhook.errors import StoreError
 from spanhook.server._requests import CHANGES, Scope, has, header, host_of, is_page
 from spanhook.server.authentication import Authentication
 from spanhook.server.measuring import Measures
-from spanhook.server.problems import Problem
+from spanhook.server.problems import Problem, unavailable
 from spanhook.server.rates import Rates
 from spanhook.server.settings import ServerSettings
 
@@ -31,6 +32,8 @@ _UNCOUNTED = TELEMETRY | {"/v1/sync"}
 """Paths with a rate of their own: back-pressure, and processes that ask every second with one key."""
 BODY_TIMEOUT_S = 30.0
 """How long a body may take to arrive."""
+_DRAINED, _DRAIN_S = 4, 5.0
+"""How much more of a body that is too large is read before that is said: so many times what is allowed, and seconds."""
 HEADERS = {
     "content-security-policy": "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "cache-control": "no-store",
@@ -87,7 +90,7 @@ class Guard:
             except Problem as problem:
                 await response.problem(problem, scope, receive)
             except StoreError as error:
-                await response.problem(Problem("unavailable", str(error)), scope, receive)
+                await response.problem(unavailable(error), scope, receive)
             except Exception as error:
                 internal.report("server.request", error)
                 await response.problem(Problem("internal", "the server has failed; see its log"), scope, receive)
@@ -129,6 +132,7 @@ class Guard:
         most = self._settings.max_telemetry if scope["path"] in TELEMETRY else self._settings.max_body
         length = header(scope, "content-length")
         if length is not None and length.isdecimal() and int(length) > most:
+            await _drain(receive, most)
             raise _too_large(most)
         body = bytearray()
         try:
@@ -139,6 +143,8 @@ class Guard:
                         raise Problem("malformed_request", "the body has not arrived")
                     body += message.get("body", b"")
                     if len(body) > most:
+                        if message.get("more_body"):
+                            await _drain(receive, most)
                         raise _too_large(most)
                     if not message.get("more_body"):
                         return bytes(body)
@@ -189,6 +195,18 @@ def _check_type(scope: Scope) -> None:
         expected.append("application/x-protobuf")
     if given not in expected:
         raise Problem("media_type", f"Content-Type is {given!r}; expected {' or '.join(expected)}")
+
+
+async def _drain(receive: Receive, most: int) -> None:
+    """Read and forget the rest of a body, within bounds: a client that is still sending would not see the answer."""
+    left = _DRAINED * most
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_DRAIN_S):
+            while left > 0:
+                message = await receive()
+                left -= len(message.get("body", b""))
+                if not message.get("more_body"):
+                    return
 
 
 def _too_large(most: int) -> Problem:

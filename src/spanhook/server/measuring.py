@@ -1,12 +1,15 @@
 """The server's own metrics, in the format of Prometheus. They name no tenant, path parameter or caller."""
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric, generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
 
+from spanhook.store.control import Ingestor, Retention
 from spanhook.version import __version__
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -18,6 +21,48 @@ class Answered(Protocol):
     """A response that has a status."""
 
     status: int
+
+
+class _Stored(Collector):
+    """What was taken in and deleted, read when it is asked for."""
+
+    def __init__(self, ingestor: Ingestor, retention: Retention) -> None:
+        self._ingestor, self._retention = ingestor, retention
+
+    def collect(self) -> Iterator[Metric]:
+        taken, kept = self._ingestor.figures, self._retention.figures
+        stored = CounterMetricFamily(
+            "spanhook_server_ingested_records", "Records of telemetry that were stored", labels=["signal"]
+        )
+        for signal, count in (("traces", taken.spans), ("logs", taken.logs), ("metrics", taken.points)):
+            stored.add_metric([signal], count)
+        yield stored
+        lost = CounterMetricFamily(
+            "spanhook_server_ingest_failures",
+            "Records and requests that were not stored",
+            labels=["reason"],
+        )
+        for reason, count in (("rejected", taken.rejected), ("refused", taken.refused), ("failed", taken.failed)):
+            lost.add_metric([reason], count)
+        yield lost
+        yield GaugeMetricFamily(
+            "spanhook_server_ingest_waiting", "Requests that wait to be written", value=taken.waiting
+        )
+        deleted = CounterMetricFamily(
+            "spanhook_server_retention_deleted_rows", "Rows that were deleted for age or size", labels=["table"]
+        )
+        for table, count in sorted(kept.deleted.items()):
+            deleted.add_metric([table.removeprefix("spanhook_")], count)
+        yield deleted
+        yield CounterMetricFamily(
+            "spanhook_server_retention_sweeps", "How often it was looked what to delete", value=kept.sweeps
+        )
+        yield CounterMetricFamily(
+            "spanhook_server_retention_failures", "How often that has failed", value=kept.failures
+        )
+        yield GaugeMetricFamily(
+            "spanhook_server_stored_bytes", "Bytes that the database took at the last look", value=kept.bytes
+        )
 
 
 class Measures:
@@ -52,6 +97,10 @@ class Measures:
             method = scope["method"] if scope["method"] in _METHODS else "other"
             self._requests.labels(method, route, str(response.status or 500)).inc()
             self._seconds.labels(method, route).observe(time.perf_counter() - begun)
+
+    def watch(self, ingestor: Ingestor, retention: Retention) -> None:
+        """Tell what became of telemetry, too."""
+        self._registry.register(_Stored(ingestor, retention))
 
     def text(self) -> bytes:
         """All metrics as text."""

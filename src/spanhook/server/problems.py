@@ -7,6 +7,9 @@ from typing import Any, Literal, get_args
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 
+from spanhook.diagnostics import Repeats, log
+from spanhook.errors import StoreError
+
 Code = Literal[
     "malformed_request",
     "credentials_missing",
@@ -129,6 +132,17 @@ class Problem(Exception):
         return JSONResponse(
             details.model_dump(exclude_defaults=True), self.status, headers=self.headers, media_type=MEDIA_TYPE
         )
+
+
+_repeats = Repeats()
+
+
+def unavailable(error: StoreError) -> Problem:
+    """The problem with a database that cannot be used now. What is wrong is logged: it may name hosts, files, users."""
+    text = str(error)
+    if _repeats.due(text) is not None:
+        log.warning("spanhook: %s", text)
+    return Problem("unavailable", "the database cannot be used now; see the server's log", headers={"Retry-After": "1"})
 
 
 def _phrase(status: int) -> str:

@@ -13,7 +13,9 @@ from spanhook.server.policy_store import PolicyStore
 from spanhook.server.processes import Processes
 from spanhook.server.sets import Sets, read_signing_key
 from spanhook.server.settings import ServerSettings
-from spanhook.store.control import Database, IngestLimits, Ingestor
+from spanhook.store.control import Database, IngestLimits, Ingestor, Retention, RetentionLimits
+
+_DAY_S = 86_400.0
 
 
 class Services:
@@ -32,6 +34,7 @@ class Services:
         processes: These processes.
         dry_runs: Runs definitions on sample contexts.
         ingestor: Takes telemetry, while the application serves.
+        retention: Deletes telemetry that is too old or too much, in the background.
         streams: How many pages are live.
     """
 
@@ -46,12 +49,26 @@ class Services:
         self.policies, self.budgets = PolicyStore(database), Budgets(database, settings.stores)
         self.sets, self.processes = Sets(database, read_signing_key(settings.signing_key)), Processes(database)
         self.dry_runs = DryRuns(settings, self.handlers.allowed)
+        self.retention = Retention(database, _limits(settings))
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """What runs as long as the application serves."""
         self.ingestor = Ingestor(self.database, IngestLimits(body=self.settings.max_telemetry))
+        self.measures.watch(self.ingestor, self.retention)
+        self.retention.start()
         try:
             yield
         finally:
+            await self.retention.close()
             await self.ingestor.close()
+
+
+def _limits(settings: ServerSettings) -> RetentionLimits:
+    kept = settings.retention
+    return RetentionLimits(
+        age_s=kept.days * _DAY_S,
+        sums_age_s=kept.totals_days * _DAY_S,
+        size_bytes=kept.size_mb * 1_000_000,
+        interval_s=kept.interval,
+    )

@@ -66,6 +66,23 @@ class Tokens(Strict):
         return self.algorithms or (("RS256", "ES256") if self.jwks else ("HS256",))
 
 
+class Retention(Strict):
+    """How much telemetry is kept. What is managed, such as definitions and the audit record, always is.
+
+    Attributes:
+        days: How long runs, spans, log records, metrics, decisions and execution logs are kept; 0 for ever.
+        totals_days: How long usage by day and statistics of hooks by hour are kept; 0 for ever.
+        size_mb: Megabytes (of 1,000,000 bytes) that the database may take before the oldest telemetry is deleted; 0 for
+            any. On PostgreSQL those of spans and log records, by estimate.
+        interval: Seconds between two looks.
+    """
+
+    days: float = Field(default=30, ge=0, le=36_500)
+    totals_days: float = Field(default=400, ge=0, le=36_500)
+    size_mb: int = Field(default=10_000, ge=0, le=1_000_000_000)
+    interval: float = Field(default=60, gt=0, le=86_400)
+
+
 class ServerSettings(Strict):
     """What can be set of the server.
 
@@ -87,6 +104,7 @@ class ServerSettings(Strict):
         max_body, max_telemetry: Bytes of a request's body, and of telemetry, compressed or not.
         rate, failures: How many requests a caller may send, and how many may fail to authenticate from one address,
             such as ``600/minute``.
+        retention: How much telemetry is kept.
         dry_runs: How many dry runs there may be at a time.
         dry_run_timeout: Seconds for one dry run.
     """
@@ -114,6 +132,7 @@ class ServerSettings(Strict):
     max_telemetry: int = Field(default=16 * 1024 * 1024, ge=1024)
     rate: Rate = "1200/minute"
     failures: Rate = "60/minute"
+    retention: Retention = Retention()
     dry_runs: int = Field(default=2, ge=1, le=64)
     dry_run_timeout: float = Field(default=10, gt=0, le=60)
 

@@ -43,8 +43,13 @@ def use_concealers(concealers: tuple[Concealer, ...]) -> None:
 
 def concealed(op: Record, text: str) -> str:
     """What is recorded in place of a text about ``op``. If that fails, none of the text is."""
+    return concealed_for(op.identity.tenant_id, text)
+
+
+def concealed_for(tenant_id: str, text: str) -> str:
+    """The same for a text about an operation of a tenant."""
     for one in _active.concealers:
-        if one.tenant_id and one.tenant_id != op.identity.tenant_id:
+        if one.tenant_id and one.tenant_id != tenant_id:
             continue
         try:
             text = one.conceal(text)

@@ -102,3 +102,46 @@ def test_a_report_that_is_none_is_refused(server: Served, wrong: dict[str, Any])
     key = server.key("acme", "hooks:sync")
     response = server.client.post("/v1/sync/reports", json={**REPORT, **wrong}, headers=key)
     assert (response.status_code, response.json()["code"]) == (422, "invalid")
+
+
+def test_what_hooks_did_is_the_tenants_and_counted_once(server: Served) -> None:
+    entry = {
+        "log_id": "1", "event_type": "llm.call.pre", "tenant_id": "globex", "name": "m", "time_ns": 1,
+        "aborted": True, "abort_reason": "no",
+        "hook_results": [{"hook_name": "mine", "decision": "reject", "duration_ms": 0.5, "status_code": 402}],
+    }  # fmt: skip
+    counted = {"hook": "mine", "event_type": "llm.call.pre", "executions": 4, "rejections": 1, "time_ns": 4_000_000}
+    for _ in range(2):
+        given = {**REPORT, "process_id": "counts", "executions": [counted], "logs": [entry]}
+        response = server.client.post("/v1/sync/reports", json=given, headers=server.key("initech", "hooks:sync"))
+        assert response.status_code == 200, response.text
+    reader = server.key("initech", "hooks:read")
+    found = server.client.get("/v1/hooks/stats", headers=reader).json()
+    assert (found["executions"], found["failures"], found["rejections"]) == (4, 0, 1)
+    assert found["event_types_active"][0] == "llm.call"
+    (one,) = found["hooks"]
+    assert (one["hook_name"], one["event_type"]) == ("mine", "llm.call.pre")
+    (log,) = server.client.get("/v1/hooks/logs", headers=reader).json()["logs"]
+    assert (log["tenant_id"], log["total_duration_ms"], log["hook_results"][0]["data"]) == (
+        "initech", 0.5, {"status_code": 402}
+    )  # fmt: skip
+    others = server.key("globex", "hooks:read")
+    assert server.client.get("/v1/hooks/logs/1", headers=others).status_code == 404
+    assert server.client.get("/v1/hooks/stats", headers=others).json()["executions"] == 0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"executions": [{"hook": "x", "event_type": "e", "executions": -1}]},
+        {"executions": [{"hook": "x", "event_type": "e", "executions": 2**63}]},
+        {"executions": [{"hook": "x" * 201, "event_type": "e"}]},
+        {"logs": [{"log_id": "", "event_type": "e", "time_ns": 1}]},
+        {"logs": [{"log_id": "1", "event_type": "e", "time_ns": 2**63}]},
+        {"logs": [{"log_id": "1", "event_type": "e", "time_ns": 1}] * 201},
+    ],
+)
+def test_reports_of_what_hooks_cannot_have_done_are_refused(server: Served, wrong: dict[str, Any]) -> None:
+    given = {**REPORT, **wrong}
+    response = server.client.post("/v1/sync/reports", json=given, headers=server.key("umbrella", "hooks:sync"))
+    assert (response.status_code, response.json()["code"]) == (422, "invalid")

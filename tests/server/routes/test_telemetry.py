@@ -1,17 +1,20 @@
+import asyncio
 import gzip
-import json
+import sqlite3
+from collections import Counter
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
 
+from tests.server.loading import START, TRACE, everything, request, span
 from tests.server.serving import SECRET, TOKENS, Served, bearer, served, token
-
-TRACE, START = "0af7651916cd43dd8448eb211c80319c", 1_700_000_000_000_000_000
 
 
 @pytest.fixture(scope="module")
@@ -20,22 +23,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
         patch.setenv("SPANHOOK_TEST_SECRET", SECRET)
         with served(tmp_path_factory.mktemp("telemetry"), tokens=TOKENS, max_telemetry=100_000) as one:
             yield one
-
-
-def span(run: str, trace: str = TRACE, tenant: str = "globex") -> dict[str, Any]:
-    texts = {
-        "spanhook.kind": "agent.invoke", "spanhook.status": "success", "spanhook.run.id": run,
-        "spanhook.tenant.id": tenant, "gen_ai.agent.name": "desk",
-    }  # fmt: skip
-    return {
-        "traceId": trace, "spanId": "b7ad6b7169203331", "name": "invoke_agent desk", "kind": 1,
-        "startTimeUnixNano": str(START), "endTimeUnixNano": str(START + 10**9),
-        "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in texts.items()],
-    }  # fmt: skip
-
-
-def request(*spans: dict[str, Any]) -> bytes:
-    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": list(spans)}]}]}).encode()
 
 
 def send(server: Served, body: bytes, tenant: str = "acme", path: str = "traces", **headers: str) -> Any:
@@ -102,3 +89,65 @@ def test_what_is_rejected_in_part_is_told(server: Served) -> None:
 
 def test_telemetry_has_no_limit_of_requests_but_what_waits(server: Served) -> None:
     assert {send(server, request()).status_code for _ in range(20)} == {200}
+
+
+def test_more_than_can_be_written_is_refused_for_later_and_the_rest_is_kept(tmp_path: Path) -> None:
+    """Another writer keeps the database from being written while 300 requests arrive."""
+
+    async def send_all(url: str) -> list[httpx.Response]:
+        headers = {"Content-Type": "application/json"}
+        limits = httpx.Limits(max_connections=None)
+        async with httpx.AsyncClient(base_url=url, timeout=60, limits=limits) as client:
+            sending = [
+                asyncio.create_task(
+                    client.post("/v1/traces", content=request(span(f"run-{one}", f"{one + 1:032x}")), headers=headers)
+                )
+                for one in range(300)
+            ]
+            await asyncio.wait(sending, return_when=asyncio.FIRST_COMPLETED)
+            assert (await client.get("/healthz")).status_code == 200
+            other.rollback()
+            return await asyncio.gather(*sending)
+
+    with served(tmp_path) as server:
+        other = sqlite3.connect(tmp_path / "control.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        answers = asyncio.run(send_all(server.url))
+        other.close()
+        statuses = Counter(one.status_code for one in answers)
+        assert set(statuses) == {200, 429}
+        for one in answers:
+            if one.status_code == 429:
+                assert int(one.headers["Retry-After"]) > 0
+                assert one.json()["code"] == "rate_limited"
+        assert len(everything(server.client, "/v1/runs", "runs")) == statuses[200]
+
+
+@pytest.mark.parametrize("depth", [90, 1_000])
+def test_deep_values_are_refused(server: Served, depth: int) -> None:
+    value = '{"arrayValue": {"values": [' * depth + '{"stringValue": "x"}' + "]}}" * depth
+    body = request(span("run-deep", "ab" * 16)).replace(b'{"stringValue": "desk"}', value.encode())
+    assert value.encode() in body
+    assert send(server, body).status_code == 400
+
+
+@pytest.mark.parametrize("size", [200_000, 3_000_000])
+def test_what_is_too_large_is_refused_once_it_was_sent(server: Served, size: int) -> None:
+    def pieces() -> Generator[bytes]:
+        for _ in range(0, size, 50_000):
+            yield b" " * 50_000
+
+    for body in (b" " * size, pieces()):
+        headers = {"Content-Type": "application/json", **bearer(token("acme", ["telemetry:write"]))}
+        response = server.client.post("/v1/traces", content=body, headers=headers)
+        assert (response.status_code, response.json()["code"]) == (413, "body_too_large")
+
+
+def test_markup_and_paths_in_names_are_text(server: Served) -> None:
+    name = "<script>alert(1)</script>'; DROP TABLE spanhook_runs; --/../../etc/passwd\u0000"
+    given = span("run-<b>", "cd" * 16)
+    given["attributes"][-1]["value"]["stringValue"] = name
+    assert send(server, request(given), "initech").status_code == 200
+    (found,) = runs(server, "initech")["runs"]
+    assert (found["id"], found["agent"]) == ("run-<b>", name.replace("\0", "\ufffd"))
+    assert runs(server, "initech", "/v1/runs/run-%3Cb%3E")["run"] == found

@@ -67,6 +67,18 @@ def run_demo(live: bool, as_json: bool) -> int:
     return 0
 
 
+def serve_demo(*, live: bool, port: int | None, database: str | None) -> int:
+    """Play the scenes, and show them in the control plane; see ``spanhook.cli.demo.serving``.
+
+    Raises:
+        ConfigurationError: A package is missing, the port is taken, or the database cannot be used.
+    """
+    from spanhook.cli.demo.serving import serve_demo as serve
+
+    _check(live=live)
+    return serve(live=live, port=port, database=database)
+
+
 def _check(*, live: bool) -> None:
     missing = [name for name in (*NEEDED, *(("langchain_openai",) if live else ())) if find_spec(name) is None]
     if missing:

@@ -1,5 +1,6 @@
 """``/v1/hooks``: definitions, what they did, and dry runs."""
 
+from collections import Counter
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
@@ -96,13 +97,14 @@ async def get_execution(log_id: HookId, principal: Reader, services: Serving) ->
 async def statistics(principal: Reader, services: Serving) -> HookStatistics:
     """Statistics of hooks: which there are, how often they ran, failed and refused, and how long they took."""
     figures = await hook_figures(services.database, _tenant(principal))
-    events = await services.hooks.numbers(principal)
-    number = sum(all_of for all_of, _ in events.values())
+    defined = await services.hooks.numbers(principal)
+    in_code = await services.processes.active(principal)
+    events = in_code + Counter({event: all_of for event, (all_of, _) in defined.items()})
     return HookStatistics(
-        total_hooks=number,
-        total_definitions=number,
-        by_event_type={event: all_of for event, (all_of, _) in events.items()},
-        event_types_active=[event for event, (_, enabled) in events.items() if enabled],
+        total_hooks=events.total(),
+        total_definitions=sum(all_of for all_of, _ in defined.values()),
+        by_event_type=dict(sorted(events.items())),
+        event_types_active=sorted({*in_code, *(event for event, (_, enabled) in defined.items() if enabled)}),
         executions=sum(one.executions for one in figures),
         failures=sum(one.failures for one in figures),
         rejections=sum(one.rejections for one in figures),

@@ -33,8 +33,8 @@ async def current_set(principal: Follower, services: Serving, known: Known = Non
 
 @router.post("/sync/reports", responses=documented(*ALWAYS, *ON_CHANGES))
 async def take_report(given: Report, principal: Follower, services: Serving) -> Reported:
-    """Report what is in force in a process, what is missing, and which hooks its own code has."""
-    await services.processes.note(principal, given.process_id, given.columns())
+    """Report what is in force in a process, what is missing, which hooks its own code has, and what all hooks did."""
+    await services.processes.note(principal, given.process_id, given.columns(), given.counts(), given.entries())
     return Reported(set_version=(await services.sets.of(principal)).version)
 
 

@@ -7,10 +7,13 @@ from pydantic import BaseModel, Field
 from sqlalchemy import RowMapping
 
 from spanhook.server.routes.hook_models import Given, time_of
+from spanhook.store.control import Execution, ExecutionEntry, HookCount
 
 Short = Annotated[str, Field(max_length=200)]
 Long = Annotated[str, Field(max_length=500)]
 _BIG = 2**63 - 1
+Count = Annotated[int, Field(ge=0, le=2**62, strict=True)]
+Milliseconds = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 
 
 class SetSent(BaseModel):
@@ -42,6 +45,61 @@ class Trouble(Given):
     message: Long
 
 
+class Counted(Given):
+    """What one hook has done for one event since the process began."""
+
+    hook: Short
+    event_type: Short
+    executions: Count = 0
+    failures: Count = 0
+    rejections: Count = 0
+    time_ns: Count = Field(default=0, description="Its own time, of all executions together.")
+    p50_ms: Milliseconds | None = Field(default=None, description="Of its latest times, if they are known.")
+    p95_ms: Milliseconds | None = None
+
+
+class LoggedResult(Given):
+    """What one hook did."""
+
+    hook_name: Short
+    decision: Annotated[str, Field(max_length=20)] = "allow"
+    success: bool = True
+    duration_ms: Milliseconds = 0.0
+    error: Long = ""
+    status_code: int = Field(default=0, ge=0, le=999)
+
+
+class Logged(Given):
+    """One entry of the process's execution log."""
+
+    log_id: Annotated[str, Field(min_length=1, max_length=100)]
+    event_type: Short
+    tenant_id: Short = Field(default="", description="That of the key, if the key has one.")
+    name: Short = ""
+    mode: Annotated[str, Field(max_length=20)] = "enforce"
+    request_id: Short = ""
+    aborted: bool = False
+    abort_reason: Long = ""
+    time_ns: Count
+    hook_results: list[LoggedResult] = Field(default_factory=list[LoggedResult], max_length=100)
+
+    def entry(self) -> ExecutionEntry:
+        """The same for the database."""
+        results = tuple(
+            Execution(
+                one.hook_name,
+                one.decision,
+                one.success,
+                int(one.duration_ms * 1e6),
+                one.error,
+                {"status_code": one.status_code} if one.status_code else None,
+            )
+            for one in self.hook_results
+        )
+        given = self.model_dump(exclude={"hook_results"})
+        return ExecutionEntry(**given, duration_ns=sum(one.duration_ns for one in results), results=results)
+
+
 class Report(Given):
     """What is in force in a process."""
 
@@ -54,6 +112,8 @@ class Report(Given):
     digest: Annotated[str, Field(max_length=64)] = ""
     hooks: list[ActiveHook] = Field(default_factory=list[ActiveHook], max_length=500)
     problems: list[Trouble] = Field(default_factory=list[Trouble], max_length=500)
+    executions: list[Counted] = Field(default_factory=list[Counted], max_length=1000)
+    logs: list[Logged] = Field(default_factory=list[Logged], max_length=200)
 
     def columns(self) -> dict[str, Any]:
         """The columns that are stored."""
@@ -67,6 +127,14 @@ class Report(Given):
             "hooks": [one.model_dump(mode="json") for one in self.hooks],
             "problems": [one.model_dump(mode="json") for one in self.problems],
         }
+
+    def counts(self) -> list[HookCount]:
+        """What its hooks have done."""
+        return [HookCount(**one.model_dump()) for one in self.executions]
+
+    def entries(self) -> list[ExecutionEntry]:
+        """What is new in its execution log."""
+        return [one.entry() for one in self.logs]
 
 
 class Reported(BaseModel):

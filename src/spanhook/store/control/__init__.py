@@ -17,6 +17,7 @@ from spanhook.store.control.executions import (
     record_executions,
 )
 from spanhook.store.control.facts import Used
+from spanhook.store.control.hook_reports import HookCount, take_report
 from spanhook.store.control.ingestor import FullError, IngestFigures, IngestLimits, Ingestor, Kept
 from spanhook.store.control.paging import CursorError, Page
 from spanhook.store.control.retention import Retention, RetentionFigures, RetentionLimits
@@ -33,6 +34,7 @@ __all__ = [
     "Execution",
     "ExecutionEntry",
     "FullError",
+    "HookCount",
     "HookFigures",
     "IngestError",
     "IngestFigures",
@@ -65,5 +67,6 @@ __all__ = [
     "run_detail",
     "runs_page",
     "tables",
+    "take_report",
     "usage_by",
 ]

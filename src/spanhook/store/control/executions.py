@@ -10,11 +10,11 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from spanhook.store.control.columns import clean
+from spanhook.store.control.columns import bounded, clean
 from spanhook.store.control.database import Database
 from spanhook.store.control.facts import short
 from spanhook.store.control.paging import Page, page, paged
-from spanhook.store.control.sql import sql
+from spanhook.store.control.sql import Sql, sql
 from spanhook.store.control.tables import execution_logs, hook_statistics
 
 HOUR_NS = 3_600 * 1_000_000_000
@@ -29,6 +29,8 @@ _LOG = (
 )
 _STATISTIC = ("hour", "tenant_id", "hook", "event_type")
 _Key = tuple[int, str, str, str]
+Counts = dict[_Key, Counter[str | int]]
+"""By hour since the epoch, tenant, hook and event."""
 _COUNTS = ("executions", "failures", "rejections")
 
 
@@ -111,27 +113,30 @@ async def record_executions(database: Database, entries: Sequence[ExecutionEntry
 def _record(connection: Connection, entries: Sequence[ExecutionEntry]) -> int:
     to = sql(connection)
     to.enter()
+    new = write_entries(to, entries)
+    counts: Counts = {}
+    for one in new:
+        _count(counts, one, short(one.tenant_id))
+    add_counts(to, counts)
+    return len(new)
+
+
+def write_entries(to: Sql, entries: Iterable[ExecutionEntry]) -> list[ExecutionEntry]:
+    """Write entries, and count nothing. Returns those that were not known."""
     before = to.last(execution_logs)
     given = {(short(one.log_id), short(one.tenant_id)): one for one in entries}
     to.insert(execution_logs, _LOG, [_row(*key, one) for key, one in given.items()])
     query = select(execution_logs.c.log_id, execution_logs.c.tenant_id).where(execution_logs.c.id > before)
-    new = [tuple(row) for row in connection.execute(query)]
-    counts: dict[_Key, Counter[str | int]] = {}
-    for log_id, tenant_id in new:
-        _count(counts, given[log_id, tenant_id], tenant_id)
-    for key, known in _known(connection, counts).items():
+    return [given[row.log_id, row.tenant_id] for row in to.connection.execute(query)]
+
+
+def add_counts(to: Sql, counts: Counts) -> None:
+    """Add to the statistics: executions, failures and rejections by these names, durations by ``bucket``."""
+    for key, known in _known(to.connection, counts).items():
         counts[key].update(known)
-    rows = [
-        (
-            *key,
-            *(found[name] for name in _COUNTS),
-            json.dumps({one: found[one] for one in found if isinstance(one, int)}),
-        )
-        for key, found in sorted(counts.items())
-    ]
+    rows = [(*key, *(bounded(found[one]) for one in _COUNTS), _kept(found)) for key, found in sorted(counts.items())]
     columns = (*_COUNTS, "buckets")
     to.insert(hook_statistics, (*_STATISTIC, *columns), rows, to.update(", ".join(_STATISTIC), columns))
-    return len(new)
 
 
 def _row(log_id: str, tenant_id: str, entry: ExecutionEntry) -> tuple[Any, ...]:
@@ -148,12 +153,12 @@ def _row(log_id: str, tenant_id: str, entry: ExecutionEntry) -> tuple[Any, ...]:
     )
 
 
-def _known(connection: Connection, counts: dict[_Key, Counter[str | int]]) -> dict[_Key, Counter[str | int]]:
+def _known(connection: Connection, counts: Counts) -> Counts:
     """What was counted before for the same keys."""
     table = hook_statistics.c
     hours, tenants = {key[0] for key in counts}, {key[1] for key in counts}
     query = select(hook_statistics).where(table.hour.in_(sorted(hours)), table.tenant_id.in_(sorted(tenants)))
-    found: dict[_Key, Counter[str | int]] = {}
+    found: Counts = {}
     for row in connection.execute(query) if counts else ():
         key = row.hour, row.tenant_id, row.hook, row.event_type
         if key in counts:
@@ -161,11 +166,15 @@ def _known(connection: Connection, counts: dict[_Key, Counter[str | int]]) -> di
     return found
 
 
+def _kept(found: Counter[str | int]) -> str:
+    return json.dumps({one: found[one] for one in found if isinstance(one, int)})
+
+
 def _buckets(kept: dict[str, int] | None) -> dict[int, int]:
     return {int(number): count for number, count in (kept or {}).items()}
 
 
-def _count(counts: dict[_Key, Counter[str | int]], entry: ExecutionEntry, tenant_id: str) -> None:
+def _count(counts: Counts, entry: ExecutionEntry, tenant_id: str) -> None:
     for one in entry.results:
         if one.decision == "skipped":
             continue

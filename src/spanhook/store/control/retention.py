@@ -17,6 +17,7 @@ from spanhook.diagnostics import internal
 from spanhook.errors import StoreError
 from spanhook.store.control.columns import MOST
 from spanhook.store.control.database import Database
+from spanhook.store.control.sql import sql
 from spanhook.store.control.statistics import sum_up_day
 from spanhook.store.control.tables import (
     decisions,
@@ -219,6 +220,7 @@ _Delete = Callable[[Connection, int], dict[str, int]]
 
 def _delete_old(connection: Connection, before_ns: int) -> dict[str, int]:
     """Delete some of what is older than a time."""
+    sql(connection).enter()  # those who write telemetry meanwhile would wait for one another's rows
     counts = {table.name: _delete_first(connection, table, before_ns) for table in _OLD}
     if not any(counts.values()):  # all that could need these has gone
         unused = delete(resources).where(resources.c.time_ns < before_ns - _SLACK_NS)
@@ -228,6 +230,7 @@ def _delete_old(connection: Connection, before_ns: int) -> dict[str, int]:
 
 def _delete_sums(connection: Connection, before_ns: int) -> dict[str, int]:
     """Delete usage and statistics of days and hours that are older than a time."""
+    sql(connection).enter()
     days, hours = before_ns // (86_400 * _SECOND_NS), before_ns // (3_600 * _SECOND_NS)
     old = {usage.name: delete(usage).where(usage.c.day < days)}
     old[hook_statistics.name] = delete(hook_statistics).where(hook_statistics.c.hour < hours)
@@ -236,6 +239,7 @@ def _delete_sums(connection: Connection, before_ns: int) -> dict[str, int]:
 
 def _delete_oldest(connection: Connection, over: int) -> dict[str, int]:
     """Delete some rows of the table that has the oldest, not many more than take ``over`` bytes."""
+    sql(connection).enter()
     firsts = {
         table: connection.execute(select(time_ns).order_by(time_ns).limit(1)).scalar()
         for table, time_ns in _OLD.items()

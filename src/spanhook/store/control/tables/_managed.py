@@ -74,12 +74,13 @@ processes = Table(
     text_column("digest"),
     json_column("hooks"),
     json_column("problems"),
+    json_column("executions"),
     number("first_seen_ns"),
     number("last_seen_ns"),
     Index(None, "tenant_id", "last_seen_ns"),
     Index(None, "last_seen_ns"),
 )
-"""Processes of agents that follow this server, and the hooks registered in their code."""
+"""Processes of agents that follow this server, the hooks registered in their code, and what all hooks have counted."""
 
 api_keys = Table(
     "spanhook_api_keys",
