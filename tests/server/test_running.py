@@ -89,6 +89,11 @@ def test_the_command_ends_with_2_when_it_cannot_serve(tmp_path: Path) -> None:
     )
 
 
+def test_responses_are_sent_at_once() -> None:
+    with listen("127.0.0.1", 0) as one:
+        assert one.proto == socket.IPPROTO_TCP  # without it, asyncio leaves Nagle's algorithm on
+
+
 def test_an_address_of_ipv6_has_brackets() -> None:
     if not socket.has_ipv6 or not os.path.exists("/proc/net/if_inet6"):
         pytest.skip("this machine has no IPv6")
