@@ -25,6 +25,7 @@ def port() -> int:
         return free.getsockname()[1]
 
 
+@pytest.mark.slow
 def test_three_processes_follow_changes_while_the_server_restarts(tmp_path: Path, port: int) -> None:
     url = f"http://127.0.0.1:{port}"
     with ExitStack() as stack:
@@ -77,6 +78,7 @@ def test_what_is_known_stays_in_force_without_the_server_at_start_too(tmp_path: 
     assert again.said.count("does not answer") == 1
 
 
+@pytest.mark.slow
 def test_a_forked_child_follows_too(tmp_path: Path, port: int) -> None:
     with server(tmp_path, port):
         one = Agent(tmp_path / "agent", port)
@@ -95,6 +97,7 @@ def test_a_process_whose_file_names_no_server_has_no_thread_for_it(tmp_path: Pat
         assert "spanhook-control-plane" not in one.ask()["threads"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fail_mode", ["closed", "open"])
 def test_a_process_that_has_never_had_a_set_fails_as_it_is_told(tmp_path: Path, port: int, fail_mode: str) -> None:
     one = Agent(tmp_path / "agent", port, fail_mode)
@@ -139,6 +142,7 @@ control_plane: {{url: "http://127.0.0.1:{port}", api_key_env: ACME_KEY, public_k
 """
 
 
+@pytest.mark.slow
 def test_a_tenants_process_follows_the_signed_sets_of_its_tenant(
     tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,52 @@
+"""Every page, on every screen: axe-core finds nothing, nothing is wider than the screen, and screenshots are kept."""
+
+from collections.abc import Callable
+
+import pytest
+
+from spanhook.server.app import page_routes
+from tests.browser.filling import SHADOW_RUN, SHADOW_SPAN
+from tests.browser.viewing import SCREENS, Screen, Viewer
+from tests.server.serving import Served
+
+pytestmark = pytest.mark.browser
+
+LEAD_ON = {"/", "/login"}
+"""Pages that lead on to another where there is no authentication."""
+NAMED = {
+    "/runs/{run_id}": f"/runs/{SHADOW_RUN}#span-{SHADOW_SPAN}",
+    "/hooks/{hook_id}": "/hooks/{hook_id}",
+}
+"""An example of each page about one thing. A new one needs a row."""
+MORE = {
+    "no run": "/runs?agent=nobody",
+    "runs of an agent": "/runs?agent=desk&status=error",
+    "new hook with settings": "/hooks/new?handler=spanhook.hooks.rate_limit:RateLimit",
+    "no approval": "/approvals?status=denied",
+}
+
+
+def paths(server: Served) -> dict[str, str]:
+    """Each page there is, by a name for its screenshot."""
+    routes = {
+        route.path for route in page_routes() if "GET" in (route.methods or ()) and not route.path.startswith(("/static", "/events"))
+    } - LEAD_ON  # fmt: skip
+    hook = server.client.get("/v1/hooks").json()["hooks"][0]["hook_id"]
+    found = {path: NAMED[path].format(hook_id=hook) if "{" in path else path for path in sorted(routes)}
+    return {name.strip("/").replace("/", "-").replace(" ", "-"): path for name, path in {**found, **MORE}.items()}
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=str)
+def test_every_page_can_be_used_by_everybody(
+    filled: Served, view: Callable[..., Viewer], screen: Screen
+) -> None:
+    viewer, found = view(filled, screen), dict[str, list[str]]()
+    for name, path in paths(filled).items():
+        viewer.open(path)
+        viewer.page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+        found[path] = viewer.barriers()
+        viewer.keep(name)
+    viewer.open("/runs/none", status=404)
+    found["problem"] = viewer.barriers()
+    viewer.keep("problem")
+    assert {path: barriers for path, barriers in found.items() if barriers} == {}
