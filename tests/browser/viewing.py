@@ -66,9 +66,13 @@ class Viewer:
     def open(self, path: str, status: int = 200) -> None:
         """Open a page, which the server answers with this status."""
         if status >= 400:
-            self._refused.add(self._url + path)
+            self.refuses(path)
         response = self.page.goto(self._url + path)
         assert response is None or response.status == status, path  # None: another place on the same page
+
+    def refuses(self, path: str) -> None:
+        """Expect that the server refuses something here, which the browser's console repeats."""
+        self._refused.add(self._url + path)
 
     def keep(self, name: str) -> None:
         """Keep a screenshot of the whole page."""
