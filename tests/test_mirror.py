@@ -15,6 +15,7 @@ SOURCE = TESTS.parent / "src" / "spanhook"
 ACROSS = {
     "agent_hooks": "the conformance kit of the agent-hooks contract, in an environment of its own",
     "applications": "agents that others publish, in an environment of their own",
+    "browser": "the control plane's web pages in Chromium",
     "compose": "docker-compose.yml on a real container engine, and the command that starts it",
     "conformance": "promises that hold for every library and every way of calling",
     "conventions": "what the conventions ask for, of everything that is emitted",

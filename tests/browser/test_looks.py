@@ -37,9 +37,7 @@ def paths(server: Served) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("screen", SCREENS, ids=str)
-def test_every_page_can_be_used_by_everybody(
-    filled: Served, view: Callable[..., Viewer], screen: Screen
-) -> None:
+def test_every_page_can_be_used_by_everybody(filled: Served, view: Callable[..., Viewer], screen: Screen) -> None:
     viewer, found = view(filled, screen), dict[str, list[str]]()
     for name, path in paths(filled).items():
         viewer.open(path)

@@ -65,7 +65,7 @@ def test_usage_leads_to_that_of_one_model(filled: Served, view: View, screen: Sc
     expect(viewer.page.locator("svg[role=img]")).to_have_count(2)
     assert viewer.page.locator("svg[role=img] rect.s0").count() > 20
     viewer.page.get_by_role("link", name="claude-sonnet-4").click()
-    expect(viewer.page.get_by_label("Model")).to_have_value("claude-sonnet-4")
+    expect(viewer.page.get_by_role("textbox", name="Model", include_hidden=True)).to_have_value("claude-sonnet-4")
     expect(viewer.page.get_by_role("link", name="gpt-4.1")).to_have_count(0)
 
 
@@ -81,13 +81,14 @@ def test_a_hook_is_switched_shadowed_and_edited(changed: Served, view: View, scr
     modes.get_by_text("shadow").click()
     expect(modes.get_by_text("shadow")).to_have_attribute("aria-pressed", "true")
     page.get_by_role("link", name="refunds").click()
+    viewer.refuses(page.url.removeprefix(changed.url))
     page.get_by_label("Event").fill("nothing")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("alert")).to_contain_text("nothing")
     page.get_by_label("Event").fill("tool.execute.pre")
     page.get_by_label("Description").fill(MARKUP)
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_text("Version 4")).to_be_visible()
+    expect(page.get_by_text("Version 4: update")).to_be_visible()
     expect(page.get_by_label("Description")).to_have_value(MARKUP)
     (stored,) = [one for one in changed.client.get("/v1/hooks").json()["hooks"] if one["name"] == "refunds"]
     assert (stored["enabled"], stored["mode"], stored["description"]) == (False, "shadow", MARKUP)
@@ -99,7 +100,7 @@ def test_a_hook_is_made_and_deleted(changed: Served, view: View) -> None:
     viewer.open("/hooks")
     page.get_by_role("link", name="New hook").click()
     page.get_by_role("link", name=re.compile("^RateLimit")).click()
-    page.get_by_label("Name").fill("made here")
+    page.get_by_label("Name", exact=True).fill("made here")
     page.get_by_label("Event").fill("llm.call.pre")
     page.get_by_label(re.compile("^Limit")).fill("5/minute")
     page.get_by_role("button", name="Create").click()
