@@ -1,4 +1,4 @@
-"""What the pages show in these tests: a month of runs, hooks of two tenants, requests that wait, and text with markup."""
+"""What the pages show: a month of runs, hooks of two tenants, requests that wait, and text with markup."""
 
 import json
 import time
@@ -73,20 +73,20 @@ def attributes(**given: Any) -> list[dict[str, Any]]:
 def worked(day: int, start: int) -> list[dict[str, Any]]:
     """A run that ended well, or not."""
     model, price = MODELS[day % 3]
-    who = {"gen_ai__agent__name": ("desk", "researcher")[day % 2], "user__id": ("ann", "bob", "eve")[day % 3],
+    who: dict[str, Any] = {"gen_ai__agent__name": ("desk", "researcher")[day % 2], "user__id": ("ann", "bob", "eve")[day % 3],
            "spanhook__tenant__id": ("acme", "globex")[day % 2]}  # fmt: skip
     used = {"gen_ai__usage__input_tokens": 900 + 700 * day, "gen_ai__usage__output_tokens": 90 + 31 * day}
     run, status = f"run-{day}", "error" if day % 7 == 5 else "success"
     about: dict[str, Any] = {"name": f"chat {model}", "spanhook__kind": "llm.call", "gen_ai__request__model": model}
     return [
-        span(run, 1, start, 8, name="invoke_agent", spanhook__kind="agent.invoke", **{**who, "spanhook__status": status}),
+        span(run, 1, start, 8, name="invoke_agent", spanhook__kind="agent.invoke", spanhook__status=status, **who),
         span(run, 2, start + SECOND, 5.5, 1, **about, **used, spanhook__cost__usd=price * (day + 1), **who),
-    ]  # fmt: skip
+    ]
 
 
 def shadowed(start: int) -> list[dict[str, Any]]:
     """A run with messages, and a hook in shadow mode that would have refused a call."""
-    who = {"gen_ai__agent__name": MARKUP, "user__id": "<b>mallory</b>", "spanhook__tenant__id": "acme"}
+    who: dict[str, Any] = {"gen_ai__agent__name": MARKUP, "user__id": "<b>mallory</b>", "spanhook__tenant__id": "acme"}
     would = attributes(
         spanhook__hook="refund_limit", spanhook__event="tool.execute.pre", spanhook__decision="reject",
         spanhook__mode="shadow", spanhook__decision__reason="Refunds above $50 need a person <i>really</i>",

@@ -28,9 +28,8 @@ MORE = {
 
 def paths(server: Served) -> dict[str, str]:
     """Each page there is, by a name for its screenshot."""
-    routes = {
-        route.path for route in page_routes() if "GET" in (route.methods or ()) and not route.path.startswith(("/static", "/events"))
-    } - LEAD_ON  # fmt: skip
+    shown = [one.path for one in page_routes() if "GET" in (one.methods or ())]
+    routes = {one for one in shown if not one.startswith(("/static", "/events"))} - LEAD_ON
     hook = server.client.get("/v1/hooks").json()["hooks"][0]["hook_id"]
     found = {path: NAMED[path].format(hook_id=hook) if "{" in path else path for path in sorted(routes)}
     return {name.strip("/").replace("/", "-").replace(" ", "-"): path for name, path in {**found, **MORE}.items()}

@@ -90,9 +90,9 @@ class Viewer:
         found = self.page.evaluate("axe.run(document)")
         wider = self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
         return [
-            *(f"{one['id']}: {one['nodes'][0]['html']} {one['nodes'][0]['failureSummary']}" for one in found["violations"]),
+            *(f"{one['id']}: {node['html']}" for one in found["violations"] for node in one["nodes"]),
             *([f"{wider} pixels wider than the screen"] if wider > 0 else []),
-        ]  # fmt: skip
+        ]
 
     def _said(self, message: ConsoleMessage) -> None:
         expected = message.location.get("url") in self._refused and message.text.startswith("Failed to load resource")

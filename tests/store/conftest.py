@@ -1,6 +1,6 @@
 """A PostgreSQL server for the tests of stores."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from uuid import uuid4
@@ -28,7 +28,7 @@ def postgres_url(postgres_port: int) -> Iterator[str]:
 
 
 @contextmanager
-def created(port: int, template: str = "template1") -> Iterator[str]:
+def created(port: int, template: str = "template1") -> Generator[str]:
     """A new database on a PostgreSQL server, as the template is."""
     import psycopg
     from psycopg.sql import SQL, Identifier

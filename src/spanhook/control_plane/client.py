@@ -131,7 +131,7 @@ def _refused(status: int, after: str, content: bytes) -> Unreachable:
 
 
 def _text(error: BaseException) -> str:
-    """What an error says, in one line, and the same each time: older versions of urllib3 have an object's address in it."""
+    """What an error says, in one line and always the same: older versions of urllib3 have an object's address in it."""
     return re.sub(r"^<[\w.]+ object at 0x[0-9a-f]+>: ", "", " ".join(str(error).split()))
 
 
