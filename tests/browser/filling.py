@@ -1,4 +1,4 @@
-"""What the pages show: a month of runs, hooks of two tenants, requests that wait, and text with markup."""
+"""What the pages show: runs of two weeks, hooks of two tenants, requests that wait, and text with markup."""
 
 import json
 import time
@@ -7,6 +7,7 @@ from typing import Any
 from spanhook.store import ApprovalRequest, open_approvals
 from tests.server.serving import Served
 
+DAYS = 14
 SECOND, DAY = 10**9, 86_400 * 10**9
 MODELS = (("gpt-4o-mini", 0.00002), ("claude-sonnet-4", 0.0009), ("gpt-4.1", 0.0004))
 SHADOW_RUN, SHADOW_SPAN = "shadow-run", "3" * 16
@@ -32,7 +33,7 @@ HOOKS: list[dict[str, Any]] = [
 def fill(server: Served) -> None:
     """Send all of it."""
     now = time.time_ns()
-    send(server, *shadowed(now - 5 * SECOND), *(one for day in range(28) for one in worked(day, now - day * DAY)))
+    send(server, *shadowed(now - 5 * SECOND), *(one for day in range(DAYS) for one in worked(day, now - day * DAY)))
     for hook in HOOKS:
         response = server.client.post("/v1/hooks", json=hook)
         assert response.status_code == 201, response.text
@@ -73,8 +74,11 @@ def attributes(**given: Any) -> list[dict[str, Any]]:
 def worked(day: int, start: int) -> list[dict[str, Any]]:
     """A run that ended well, or not."""
     model, price = MODELS[day % 3]
-    who: dict[str, Any] = {"gen_ai__agent__name": ("desk", "researcher")[day % 2], "user__id": ("ann", "bob", "eve")[day % 3],
-           "spanhook__tenant__id": ("acme", "globex")[day % 2]}  # fmt: skip
+    who: dict[str, Any] = {
+        "gen_ai__agent__name": ("desk", "researcher")[day % 2],
+        "user__id": ("ann", "bob", "eve")[day % 3],
+        "spanhook__tenant__id": ("acme", "globex")[day % 2],
+    }
     used = {"gen_ai__usage__input_tokens": 900 + 700 * day, "gen_ai__usage__output_tokens": 90 + 31 * day}
     run, status = f"run-{day}", "error" if day % 7 == 5 else "success"
     about: dict[str, Any] = {"name": f"chat {model}", "spanhook__kind": "llm.call", "gen_ai__request__model": model}
