@@ -76,6 +76,8 @@ WHOLE = {
     "instrument/test_import_order": "every library, whatever is imported first",
     "runs/test_graphs": "hooks of runs on LangGraph, from the call to what they are told",
     "server/test_every_route": "one promise for all routes",
+    "server/test_hostile": "one promise for all routes",
+    "server/test_every_credential": "one promise for all routes",
     "server/test_fuzzing": "one promise for all routes",
     "store/control/test_own_telemetry": "what spanhook exports, from an operation to the pages of the control plane",
     "store/test_ledgers": "what every ledger promises, wherever it is kept",
