@@ -108,6 +108,28 @@ def test_odd_definitions_are_refused(server: Served) -> None:
         assert answer.status_code in (400, 422), body[:80]
 
 
+@pytest.mark.parametrize("depth", [51, 150, 400, 900])
+def test_what_could_be_stored_and_not_be_shown_is_refused(server: Served, theirs: str, depth: int) -> None:
+    headers, json = bearer(token("globex", ["hooks:manage"])), nested(depth)
+    for method, path, body in (
+        ("POST", "/v1/hooks", {**HOOK, "config": json}),
+        ("PUT", f"/v1/hooks/{theirs}", {"config": json}),
+        ("POST", f"/v1/hooks/{theirs}/test", {"sample_context": json}),
+    ):
+        answer = server.client.request(method, path, json=body, headers=headers)
+        assert (answer.status_code, "more than 50 levels" in answer.text) == (422, True)
+
+
+def test_deep_messages_are_text_on_the_page_of_their_run(server: Served) -> None:
+    agent, model = run("hooli", 1)
+    for name, deep in (("gen_ai.input.messages", "[" * 50_000), ("gen_ai.system_instructions", '{"a":' * 50_000)):
+        model["attributes"].append({"key": name, "value": {"stringValue": deep}})
+    send(server, "hooli", [agent, model])
+    headers = {**bearer(token("hooli", ["runs:read"])), "Accept": "text/html"}
+    for path in ("/v1/runs/hooli-1", "/runs/hooli-1"):
+        assert server.client.get(path, headers=headers).status_code == 200
+
+
 def nested(depth: int) -> Any:
     found: Any = 1
     for _ in range(depth):

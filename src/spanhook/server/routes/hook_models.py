@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
 from spanhook.definitions import HookDefinition
 from spanhook.server.masking import masked
@@ -24,8 +24,28 @@ Reference = Annotated[
 Milliseconds = Annotated[float, Field(gt=0, le=5000, allow_inf_nan=False, description="Its own time per operation.")]
 Tags = Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=50)]
 Description = Annotated[str, Field(max_length=4000)]
+MOST_LEVELS = 50
+"""How deep settings and samples may be nested, as policies may."""
 FailMode = Literal["open", "closed"]
 Mode = Literal["enforce", "shadow"]
+
+
+def shallow(given: dict[str, Any]) -> dict[str, Any]:
+    """What was given, unless it is nested so deeply that it could be stored and not be written again.
+
+    Raises:
+        ValueError: It is.
+    """
+    inside: list[Any] = [given]
+    for _ in range(MOST_LEVELS):
+        found = [one.values() if isinstance(one, dict) else one for one in inside if isinstance(one, dict | list)]
+        if not found:
+            return given
+        inside = [one for several in found for one in several]
+    raise ValueError(f"has more than {MOST_LEVELS} levels; flatten it")
+
+
+Shallow = Annotated[dict[str, Any], AfterValidator(shallow)]
 
 
 class Given(BaseModel):
@@ -44,7 +64,7 @@ class NewHook(Given):
     priority: Priority = 100
     timeout_ms: Milliseconds = 200.0
     enabled: bool = Field(default=True, strict=True)
-    config: dict[str, Any] = Field(default={}, description="Settings of the handler.")
+    config: Shallow = Field(default={}, description="Settings of the handler.")
     fail_mode: FailMode | None = Field(default=None, description="By default by priority.")
     mode: Mode = "enforce"
     log_executions: bool = Field(default=False, strict=True)
@@ -69,7 +89,7 @@ class HookChanges(Given):
     priority: Priority = 100
     timeout_ms: Milliseconds = 200.0
     enabled: bool = Field(default=True, strict=True)
-    config: dict[str, Any] = Field(default={}, description="All settings; a masked secret keeps its value.")
+    config: Shallow = Field(default={}, description="All settings; a masked secret keeps its value.")
     fail_mode: FailMode | None = None
     mode: Mode = "enforce"
     log_executions: bool = Field(default=False, strict=True)
@@ -156,7 +176,7 @@ class HistoryPage(BaseModel):
 class HookTest(Given):
     """A dry run."""
 
-    sample_context: dict[str, Any] = Field(
+    sample_context: Shallow = Field(
         description="Any of name, arguments, inputs, messages, system, model, provider, tenant_id, user_id, "
         "session_id, metadata, result and error."
     )
