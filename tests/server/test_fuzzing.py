@@ -10,7 +10,6 @@ import pytest
 
 from tests.server.serving import SECRET, TOKENS, Served, served, token
 
-
 EVERYTHING = ("hooks:admin", "hooks:sync", "approvals:decide", "usage:read", "runs:read", "telemetry:write")
 
 
