@@ -1,7 +1,8 @@
 """What the routes of hooks take and give, as JSON."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
 
@@ -37,12 +38,17 @@ def shallow(given: dict[str, Any]) -> dict[str, Any]:
         ValueError: It is.
     """
     inside: list[Any] = [given]
-    for _ in range(MOST_LEVELS):
-        found = [one.values() if isinstance(one, dict) else one for one in inside if isinstance(one, dict | list)]
-        if not found:
+    for _ in range(MOST_LEVELS + 1):
+        inside = [one for several in inside for one in _within(several)]
+        if not inside:
             return given
-        inside = [one for several in found for one in several]
     raise ValueError(f"has more than {MOST_LEVELS} levels; flatten it")
+
+
+def _within(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value).values()
+    return cast("list[Any]", value) if isinstance(value, list) else ()
 
 
 Shallow = Annotated[dict[str, Any], AfterValidator(shallow)]
