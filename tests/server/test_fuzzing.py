@@ -36,14 +36,14 @@ def credentials(server: Served, who: str) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("who", "examples"),
-    [("an operator's token", 20), ("a tenant's key", 10), ("a key for reading", 3), ("an expired token", 1)],
+    [("an operator's token", 20), ("a tenant's key", 5), ("a key for reading", 1), ("an expired token", 1)],
 )
 def test_whatever_is_sent_the_answer_is_one_of_the_document(
     server: Served, tmp_path: Path, who: str, examples: int
 ) -> None:
     checks = ["not_a_server_error", "status_code_conformance", "content_type_conformance"]
     checks += ["response_schema_conformance"]
-    if examples >= 10:  # whoever may do little is refused before what they send is looked at
+    if examples > 1:  # whoever may do little is refused before what they send is looked at
         checks += ["ignored_auth", "negative_data_rejection"]
     done = subprocess.run(
         [
