@@ -1,5 +1,6 @@
 """Every page, on every screen: axe-core finds nothing, nothing is wider than the screen, and screenshots are kept."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -32,7 +33,7 @@ def paths(server: Served) -> dict[str, str]:
     routes = {one for one in shown if not one.startswith(("/static", "/events"))} - LEAD_ON
     hook = server.client.get("/v1/hooks").json()["hooks"][0]["hook_id"]
     found = {path: NAMED[path].format(hook_id=hook) if "{" in path else path for path in sorted(routes)}
-    return {name.strip("/").replace("/", "-").replace(" ", "-"): path for name, path in {**found, **MORE}.items()}
+    return {re.sub(r"\W+", "-", name).strip("-"): path for name, path in {**found, **MORE}.items()}
 
 
 @pytest.mark.parametrize("screen", SCREENS, ids=str)
