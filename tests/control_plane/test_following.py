@@ -90,6 +90,7 @@ def test_a_forked_child_follows_too(tmp_path: Path, port: int) -> None:
             until(lambda: _reported(f"http://127.0.0.1:{port}") == [1, 1])
 
 
+@pytest.mark.slow
 def test_a_process_whose_file_names_no_server_has_no_thread_for_it(tmp_path: Path, port: int) -> None:
     with agents(one := Agent(tmp_path / "agent", port)):
         assert "spanhook-control-plane" in one.ask()["threads"]
@@ -109,6 +110,7 @@ def test_a_process_that_has_never_had_a_set_fails_as_it_is_told(tmp_path: Path, 
         assert one.mark == "now"
 
 
+@pytest.mark.slow
 def test_a_definition_without_its_handler_is_told_everywhere(tmp_path: Path, port: int) -> None:
     url = f"http://127.0.0.1:{port}"
     (tmp_path / "acme.py").write_text(HANDLER)
