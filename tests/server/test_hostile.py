@@ -140,7 +140,7 @@ def nested(depth: int) -> Any:
 
 def test_deep_settings_in_a_form_are_refused(server: Served) -> None:
     headers = {**bearer(token("acme", SCOPES)), **FORM, "Accept": "text/html"}
-    for body in DEEP:
+    for body in (*DEEP, json.dumps(nested(100)).encode(), json.dumps(nested(400)).encode()):
         fields = {"handler_ref": HOOK["handler_ref"], "name": "x", "event_type": "tool.execute.pre",
                   "config.rules": body.decode()}  # fmt: skip
         answer = server.client.post("/hooks", data=fields, headers=headers)
