@@ -58,7 +58,7 @@ def served(folder: Path, **settings: Any) -> Generator[Served]:
     """A server with an empty database in a folder, or with what is there already."""
     every: dict[str, Any] = {"database": f"sqlite:///{folder / 'control.db'}", **settings}
     given = ServerSettings(**every)
-    listening = listen("127.0.0.1", 0)
+    listening = listen("127.0.0.1", every.get("port", 0))
     up, servers = Event(), list[uvicorn.Server]()
     errors = list[BaseException]()
 
