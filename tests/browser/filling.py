@@ -10,7 +10,7 @@ from tests.server.serving import Served
 DAYS = 14
 SECOND, DAY = 10**9, 86_400 * 10**9
 MODELS = (("gpt-4o-mini", 0.00002), ("claude-sonnet-4", 0.0009), ("gpt-4.1", 0.0004))
-SHADOW_RUN, SHADOW_SPAN = "shadow-run", "3" * 16
+SHADOW_RUN = "shadow-run"
 MARKUP = "<script>alert(1)</script>"
 RULES = [{"deny": ["refund"], "reason": "Refunds need a person"}]
 HOOKS: list[dict[str, Any]] = [

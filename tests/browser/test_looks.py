@@ -6,19 +6,14 @@ from collections.abc import Callable
 import pytest
 
 from spanhook.server.app import page_routes
-from tests.browser.filling import SHADOW_RUN, SHADOW_SPAN
+from tests.browser.filling import SHADOW_RUN
 from tests.browser.viewing import SCREENS, Screen, Viewer
 from tests.server.serving import Served
 
 pytestmark = pytest.mark.browser
 
-LEAD_ON = {"/", "/login"}
-"""Pages that lead on to another where there is no authentication."""
-NAMED = {
-    "/runs/{run_id}": f"/runs/{SHADOW_RUN}#span-{SHADOW_SPAN}",
-    "/hooks/{hook_id}": "/hooks/{hook_id}",
-}
-"""An example of each page about one thing. A new one needs a row."""
+LEAD_ON = ("/login", "/static", "/events")
+"""What begins like this is no page, or leads on to another where there is no authentication."""
 MORE = {
     "no run": "/runs?agent=nobody",
     "runs of an agent": "/runs?agent=desk&status=error",
@@ -30,9 +25,9 @@ MORE = {
 def paths(server: Served) -> dict[str, str]:
     """Each page there is, by a name for its screenshot."""
     shown = [one.path for one in page_routes() if "GET" in (one.methods or ())]
-    routes = {one for one in shown if not one.startswith(("/static", "/events"))} - LEAD_ON
+    routes = sorted(one for one in shown if one != "/" and not one.startswith(LEAD_ON))
     hook = server.client.get("/v1/hooks").json()["hooks"][0]["hook_id"]
-    found = {path: NAMED[path].format(hook_id=hook) if "{" in path else path for path in sorted(routes)}
+    found = {path: path.format(hook_id=hook, run_id=SHADOW_RUN) for path in routes}
     return {re.sub(r"\W+", "-", name).strip("-"): path for name, path in {**found, **MORE}.items()}
 
 
