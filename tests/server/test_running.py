@@ -37,7 +37,7 @@ def command(folder: Path, *arguments: str) -> Generator[tuple[subprocess.Popen[s
         process.communicate()
 
 
-@pytest.mark.parametrize("name", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("name", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_the_server_says_where_it_is_and_ends_when_told(tmp_path: Path, name: signal.Signals) -> None:
     with command(tmp_path) as (process, url):
         assert httpx.get(f"{url}/readyz").json() == {"status": "ok"}
