@@ -15,6 +15,7 @@ SOURCE = TESTS.parent / "src" / "spanhook"
 ACROSS = {
     "agent_hooks": "the conformance kit of the agent-hooks contract, in an environment of its own",
     "applications": "agents that others publish, in an environment of their own",
+    "browser": "the control plane's web pages in Chromium",
     "compose": "docker-compose.yml on a real container engine, and the command that starts it",
     "conformance": "promises that hold for every library and every way of calling",
     "conventions": "what the conventions ask for, of everything that is emitted",
@@ -76,6 +77,8 @@ WHOLE = {
     "runs/test_graphs": "hooks of runs on LangGraph, from the call to what they are told",
     "server/test_durability": "one promise of the whole server",
     "server/test_every_route": "one promise for all routes",
+    "server/test_hostile": "one promise for all routes",
+    "server/test_every_credential": "one promise for all routes",
     "server/test_fuzzing": "one promise for all routes",
     "store/control/test_own_telemetry": "what spanhook exports, from an operation to the pages of the control plane",
     "store/test_ledgers": "what every ledger promises, wherever it is kept",

@@ -63,3 +63,4 @@ def test_a_server_that_is_away_is_a_failure() -> None:
     with pytest.raises(Unreachable, match="does not answer") as caught:
         Client(f"http://127.0.0.1:{port}", None).fetch("")
     assert caught.value.kind == "connection"
+    assert " at 0x" not in str(caught.value)  # what is said again is recognized by its text

@@ -25,7 +25,8 @@ def port() -> int:
         return free.getsockname()[1]
 
 
-@pytest.mark.parametrize(("processes", "changes"), [(3, 12), pytest.param(20, 200, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize(("processes", "changes"), [(3, 12), (20, 200)])
 def test_processes_follow_changes_while_the_server_restarts(
     tmp_path: Path, port: int, processes: int, changes: int
 ) -> None:
@@ -80,6 +81,7 @@ def test_what_is_known_stays_in_force_without_the_server_at_start_too(tmp_path: 
     assert again.said.count("does not answer") == 1
 
 
+@pytest.mark.slow
 def test_a_forked_child_follows_too(tmp_path: Path, port: int) -> None:
     with server(tmp_path, port):
         one = Agent(tmp_path / "agent", port)
@@ -91,6 +93,7 @@ def test_a_forked_child_follows_too(tmp_path: Path, port: int) -> None:
             until(lambda: _reported(f"http://127.0.0.1:{port}") == [1, 1])
 
 
+@pytest.mark.slow
 def test_a_process_whose_file_names_no_server_has_no_thread_for_it(tmp_path: Path, port: int) -> None:
     with agents(one := Agent(tmp_path / "agent", port)):
         assert "spanhook-control-plane" in one.ask()["threads"]
@@ -98,6 +101,7 @@ def test_a_process_whose_file_names_no_server_has_no_thread_for_it(tmp_path: Pat
         assert "spanhook-control-plane" not in one.ask()["threads"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fail_mode", ["closed", "open"])
 def test_a_process_that_has_never_had_a_set_fails_as_it_is_told(tmp_path: Path, port: int, fail_mode: str) -> None:
     one = Agent(tmp_path / "agent", port, fail_mode)
@@ -109,6 +113,7 @@ def test_a_process_that_has_never_had_a_set_fails_as_it_is_told(tmp_path: Path, 
         assert one.mark == "now"
 
 
+@pytest.mark.slow
 def test_a_definition_without_its_handler_is_told_everywhere(tmp_path: Path, port: int) -> None:
     url = f"http://127.0.0.1:{port}"
     (tmp_path / "acme.py").write_text(HANDLER)
@@ -142,6 +147,7 @@ control_plane: {{url: "http://127.0.0.1:{port}", api_key_env: ACME_KEY, public_k
 """
 
 
+@pytest.mark.slow
 def test_a_tenants_process_follows_the_signed_sets_of_its_tenant(
     tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

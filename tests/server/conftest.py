@@ -3,9 +3,9 @@
 from importlib.util import find_spec
 
 from tests.store.conftest import postgres_port, postgres_url
-from tests.store.control.conftest import database, url
+from tests.store.control.conftest import database, migrated_file, migrated_postgres, url
 
-__all__ = ["database", "postgres_port", "postgres_url", "url"]
+__all__ = ["database", "migrated_file", "migrated_postgres", "postgres_port", "postgres_url", "url"]
 
 if any(
     find_spec(name) is None for name in ("fastapi", "sqlalchemy", "jwt", "jinja2", "sse_starlette")

@@ -1,7 +1,6 @@
 """The control plane behind uvicorn on loopback, in a thread of this process, and callers of it."""
 
 import asyncio
-import socket
 import time
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ import jwt
 import uvicorn
 
 from spanhook.server import LOCAL, KeyStore, ServerSettings, Tokens
-from spanhook.server.running import serve_on
+from spanhook.server.running import listen, serve_on
 from spanhook.store.control import Database
 
 T = TypeVar("T")
@@ -59,7 +58,7 @@ def served(folder: Path, **settings: Any) -> Generator[Served]:
     """A server with an empty database in a folder, or with what is there; at a free port unless ``port`` is given."""
     every: dict[str, Any] = {"database": f"sqlite:///{folder / 'control.db'}", **settings}
     given = ServerSettings(**every)
-    listening = socket.create_server(("127.0.0.1", every.get("port", 0)))
+    listening = listen("127.0.0.1", every.get("port", 0))
     up, servers = Event(), list[uvicorn.Server]()
     errors = list[BaseException]()
 

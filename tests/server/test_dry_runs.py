@@ -93,7 +93,8 @@ async def refused(runs: DryRuns, name: str) -> str:
     return refusal.value.detail
 
 
-async def test_one_that_takes_too_long_is_stopped(runs: DryRuns) -> None:
+async def test_one_that_takes_too_long_is_stopped(runs: DryRuns, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spanhook.server.dry_runs._STARTING_S", 0.5)
     assert "was stopped" in await refused(runs, "Sleeps")
 
 

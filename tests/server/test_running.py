@@ -39,7 +39,7 @@ def command(
         process.communicate()
 
 
-@pytest.mark.parametrize("name", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("name", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_the_server_says_where_it_is_and_ends_when_told(tmp_path: Path, name: signal.Signals) -> None:
     with command(tmp_path) as (process, url):
         assert httpx.get(f"{url}/readyz").json() == {"status": "ok"}
@@ -111,6 +111,11 @@ def test_the_command_ends_with_2_when_it_cannot_serve(tmp_path: Path) -> None:
     assert done.stderr == (
         f"spanhook: port {port} of 127.0.0.1 is taken; choose another with --port, or any free one with --port 0\n"
     )
+
+
+def test_responses_are_sent_at_once() -> None:
+    with listen("127.0.0.1", 0) as one:
+        assert one.proto == socket.IPPROTO_TCP  # without it, asyncio leaves Nagle's algorithm on
 
 
 def test_an_address_of_ipv6_has_brackets() -> None:

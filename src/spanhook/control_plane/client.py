@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -120,7 +121,7 @@ class Client:
             finally:
                 response.release_conn()
         except (urllib3.exceptions.HTTPError, OSError, ValueError) as error:  # an API key may have any character
-            raise Unreachable(_kind(error), f"does not answer: {' '.join(str(error).split())}") from None
+            raise Unreachable(_kind(error), f"does not answer: {_text(error)}") from None
         finally:
             context.detach(token)
         if len(content) > LARGEST:
@@ -143,6 +144,11 @@ def _refused(status: int, after: str, content: bytes) -> Unreachable:
         detail = ""
     said = f"has answered {status}" + (f": {' '.join(detail.split())}" if detail else "")
     return Unreachable(str(status), said, wait)
+
+
+def _text(error: BaseException) -> str:
+    """What an error says, in one line and always the same: older versions of urllib3 have an object's address in it."""
+    return re.sub(r"^<[\w.]+ object at 0x[0-9a-f]+>: ", "", " ".join(str(error).split()))
 
 
 def _kind(error: BaseException) -> str:

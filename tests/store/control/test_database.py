@@ -55,6 +55,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_opened_by_processes_at_once(url: str) -> None:
     started = [
         subprocess.Popen([sys.executable, "-c", _OPEN, url], stderr=subprocess.PIPE, env=os.environ) for _ in range(3)

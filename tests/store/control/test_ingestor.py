@@ -279,6 +279,7 @@ async def test_what_cannot_be_taken(
     assert (await one_run(database)).spans == 4
 
 
+@pytest.mark.slow
 async def test_a_hundred_thousand_spans_at_once(database: Database, ingestor: Ingestor) -> None:
     many = [span(number // 100 + 1, number % 100, 0, 1, "tool.execute") for number in range(100_000)]
     assert (await send_spans(ingestor, many)).accepted == 100_000

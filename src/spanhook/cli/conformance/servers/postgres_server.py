@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 USER = "postgres"
@@ -66,7 +66,7 @@ def running_postgres() -> Generator[int]:
             preexec_fn=_end_with_parent,  # noqa: PLW1509 - it calls nothing that threads could have locked
         )
         try:
-            _await(server, port)
+            _await(server, Path(data))
             yield port
         finally:
             server.send_signal(signal.SIGINT)  # it waits for nobody then
@@ -82,13 +82,14 @@ def _end_with_parent() -> None:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGINT)
 
 
-def _await(server: "subprocess.Popen[bytes]", port: int) -> None:
-    for _ in range(1_000):
+def _await(server: "subprocess.Popen[bytes]", data: Path) -> None:
+    """Wait until it says that it is ready: before that it accepts connections, and refuses them."""
+    for _ in range(3_000):
         if server.poll() is not None:
             raise RuntimeError("postgres has ended")
-        with socket.socket() as opened:
-            opened.settimeout(1)
-            if opened.connect_ex(("127.0.0.1", port)) == 0:
+        with suppress(FileNotFoundError):
+            *_, status = ("", *(data / "postmaster.pid").read_text().splitlines())
+            if status.strip() == "ready":
                 return
         time.sleep(0.02)
     raise RuntimeError("postgres does not answer")

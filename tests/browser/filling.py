@@ -1,0 +1,113 @@
+"""What the pages show: runs of two weeks, hooks of two tenants, requests that wait, and text with markup."""
+
+import json
+import time
+from typing import Any
+
+from spanhook.store import ApprovalRequest, open_approvals
+from tests.server.serving import Served
+
+DAYS = 14
+SECOND, DAY = 10**9, 86_400 * 10**9
+MODELS = (("gpt-4o-mini", 0.00002), ("claude-sonnet-4", 0.0009), ("gpt-4.1", 0.0004))
+SHADOW_RUN = "shadow-run"
+MARKUP = "<script>alert(1)</script>"
+RULES = [{"deny": ["refund"], "reason": "Refunds need a person"}]
+HOOKS: list[dict[str, Any]] = [
+    {
+        "name": "refunds", "event_type": "tool.execute.pre", "priority": 60, "tags": ["money"],
+        "handler_ref": "spanhook.hooks.tool_policy:ToolPolicy", "config": {"default": "allow", "rules": RULES},
+        "description": "Nobody refunds alone",
+    },
+    {
+        "name": "calls per minute", "event_type": "llm.call.pre", "mode": "shadow", "tenant_id": "acme",
+        "handler_ref": "spanhook.hooks.rate_limit:RateLimit", "config": {"limit": "10/minute", "per": ["user"]},
+    },
+    {
+        "name": "loops", "event_type": "tool.execute.pre", "enabled": False, "tenant_id": "globex",
+        "handler_ref": "spanhook.hooks.loop_guard._hook:LoopGuard", "config": {"repeats": 5},
+    },
+]  # fmt: skip
+
+
+def fill(server: Served) -> None:
+    """Send all of it."""
+    now = time.time_ns()
+    send(server, *shadowed(now - 5 * SECOND), *(one for day in range(DAYS) for one in worked(day, now - day * DAY)))
+    for hook in HOOKS:
+        response = server.client.post("/v1/hooks", json=hook)
+        assert response.status_code == 201, response.text
+    ask(server, "close", tool="close_account", title="Close an account", arguments='{"reason": "<b>asked</b>"}')
+    ask(server, "refund", tool="refund", tenant_id="globex", arguments='{"amount": 250.0, "order": 7}')
+
+
+def send(server: Served, *spans: dict[str, Any]) -> None:
+    """Send spans as an exporter does."""
+    sent = server.client.post("/v1/traces", json={"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
+    assert sent.json() == {}, sent.text
+
+
+def ask(server: Served, id: str, **fields: Any) -> None:
+    """Have a call of a tool wait for a person."""
+    given: dict[str, Any] = {"policy": "accounts", "tenant_id": "acme", "user_id": "ann", "agent": "desk", **fields}
+    open_approvals(server.database_url).ask(ApprovalRequest(id, f"binding of {id}", **given), 3600)
+
+
+def span(run: str, number: int, start: int, seconds: float, parent: int = 0, **given: Any) -> dict[str, Any]:
+    """A span of a run, with attributes whose names have ``__`` for a dot."""
+    trace = run.encode().hex().ljust(32, "0")[:32]
+    one = {
+        "traceId": trace, "spanId": f"{number:x}" * 16, "name": given.pop("name"),
+        "startTimeUnixNano": str(start), "endTimeUnixNano": str(start + int(seconds * SECOND)),
+        "events": given.pop("events", []),
+        "attributes": attributes(spanhook__run__id=run, **{"spanhook__status": "success", **given}),
+    }  # fmt: skip
+    return {**one, "parentSpanId": f"{parent:x}" * 16} if parent else one
+
+
+def attributes(**given: Any) -> list[dict[str, Any]]:
+    """Attributes as OTLP has them in JSON."""
+    kinds = {int: "intValue", float: "doubleValue", str: "stringValue"}
+    return [{"key": key.replace("__", "."), "value": {kinds[type(it)]: it}} for key, it in given.items()]
+
+
+def worked(day: int, start: int) -> list[dict[str, Any]]:
+    """A run that ended well, or not."""
+    model, price = MODELS[day % 3]
+    who: dict[str, Any] = {
+        "gen_ai__agent__name": ("desk", "researcher")[day % 2],
+        "user__id": ("ann", "bob", "eve")[day % 3],
+        "spanhook__tenant__id": ("acme", "globex")[day % 2],
+    }
+    used = {"gen_ai__usage__input_tokens": 900 + 700 * day, "gen_ai__usage__output_tokens": 90 + 31 * day}
+    run, status = f"run-{day}", "error" if day % 7 == 5 else "success"
+    about: dict[str, Any] = {"name": f"chat {model}", "spanhook__kind": "llm.call", "gen_ai__request__model": model}
+    return [
+        span(run, 1, start, 8, name="invoke_agent", spanhook__kind="agent.invoke", spanhook__status=status, **who),
+        span(run, 2, start + SECOND, 5.5, 1, **about, **used, spanhook__cost__usd=price * (day + 1), **who),
+    ]
+
+
+def shadowed(start: int) -> list[dict[str, Any]]:
+    """A run with messages, and a hook in shadow mode that would have refused a call."""
+    who: dict[str, Any] = {"gen_ai__agent__name": MARKUP, "user__id": "<b>mallory</b>", "spanhook__tenant__id": "acme"}
+    would = attributes(
+        spanhook__hook="refund_limit", spanhook__event="tool.execute.pre", spanhook__decision="reject",
+        spanhook__mode="shadow", spanhook__decision__reason="Refunds above $50 need a person <i>really</i>",
+    )  # fmt: skip
+    event = {"name": "spanhook.decision", "timeUnixNano": str(start + 5), "attributes": would}
+    asked = [{"role": "user", "parts": [{"type": "text", "content": "Please refund <b>order 7</b>.\nIt was broken."}]}]
+    call = {"type": "tool_call", "name": "refund", "arguments": {"amount": 60}}
+    said = [{"role": "assistant", "parts": [call], "finish_reason": "tool_call"}]
+    return [
+        span(SHADOW_RUN, 1, start, 4, name="invoke_agent", spanhook__kind="agent.invoke", **who),
+        span(
+            SHADOW_RUN, 2, start + SECOND, 1.5, 1, name="chat m", spanhook__kind="llm.call", gen_ai__request__model="m",
+            gen_ai__usage__input_tokens=900, gen_ai__usage__output_tokens=50,
+            gen_ai__input__messages=json.dumps(asked), gen_ai__output__messages=json.dumps(said), **who,
+        ),
+        span(
+            SHADOW_RUN, 3, start + 2 * SECOND, 1, 1, name="execute_tool refund", spanhook__kind="tool.execute",
+            gen_ai__tool__name="refund", gen_ai__tool__call__arguments='{"amount": 60}', events=[event], **who,
+        ),
+    ]  # fmt: skip
