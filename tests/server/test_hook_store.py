@@ -71,3 +71,14 @@ async def test_changes_at_the_same_time_are_all_made_or_refused(database: Databa
     file = tmp_path / "audit.jsonl"
     await asyncio.to_thread(file.write_text, "".join(lines))
     assert [(one.problem, one.last) for one in verify([file])] == [("", 36)]
+
+
+async def test_a_deleted_definition_has_one_entry_for_each_version(database: Database) -> None:
+    store = HookStore(database)
+    for number in range(5):
+        one = (await store.create(LOCAL, hook(str(number)))).definition.hook_id
+        await asyncio.gather(
+            *(store.toggle(LOCAL, one) for _ in range(6)), store.delete(LOCAL, one), return_exceptions=True
+        )
+        versions = [change.version for change in (await store.history(LOCAL, one))[0]]
+        assert versions == list(range(len(versions), 0, -1))

@@ -143,6 +143,7 @@ class HookStore:
         async with self._database.writing() as connection:
             before = await _changeable(connection, principal, hook_id)
             await revise(connection, before.definition.tenant_id)
+            before = await _changeable(connection, principal, hook_id)  # as whoever was first has left it
             done = await connection.execute(delete(_hooks).where(_hooks.c.hook_id == hook_id))
             if not done.rowcount:
                 raise _nothing(hook_id)
