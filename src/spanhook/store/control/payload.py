@@ -27,7 +27,7 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _GZIP = 16 + zlib.MAX_WBITS
 _DEEPEST = 100
 _MEMBERS = 64
-_CONTAINERS = 1_000_000
+_CONTAINERS = 500_000
 """Objects and lists in a body of JSON: each takes fifty times the memory of its bytes, and microseconds."""
 
 
