@@ -82,3 +82,20 @@ async def test_a_deleted_definition_has_one_entry_for_each_version(database: Dat
         )
         versions = [change.version for change in (await store.history(LOCAL, one))[0]]
         assert versions == list(range(len(versions), 0, -1))
+
+
+async def test_the_definitions_of_a_tenant_have_a_size_together(database: Database) -> None:
+    store = HookStore(database)
+    large = {"words": ["é" * 100_000]}
+    for number in range(3):
+        await store.create(LOCAL, hook(str(number), config=large))
+    before = await store.create(LOCAL, hook("small"))
+    for config in (large, {"a": "a" * 400_000}):
+        with pytest.raises(Problem) as refusal:
+            await store.replace(LOCAL, before, before.definition.changed(config=config))
+        assert refusal.value.code == "too_many_hooks"
+    with pytest.raises(Problem):
+        await store.create(LOCAL, hook("large", config=large))
+    await store.create(LOCAL, hook("other", "globex", config=large))
+    assert [one.definition.name for one in (await store.page(LOCAL))[0]] == ["0", "1", "2", "small", "other"]
+    assert await store.get(LOCAL, before.definition.hook_id) == before
