@@ -14,6 +14,8 @@ from spanhook.store.control import Database, tables
 
 KEPT_NS = 24 * 3600 * 1_000_000_000
 """After how long a process that is not heard of is forgotten."""
+MOST = 2000
+"""How many processes of one tenant are known; of more, those that were heard of last."""
 _table = tables.processes
 
 
@@ -40,6 +42,9 @@ class Processes:
         async with self._database.writing() as connection:
             await connection.execute(statement.on_conflict_do_update(index_elements=["process_id"], set_=changed))
             await connection.execute(delete(_table).where(_table.c.last_seen_ns < now - KEPT_NS))
+            last = select(_table.c.last_seen_ns).where(_table.c.tenant_id == tenant)
+            last = last.order_by(_table.c.last_seen_ns.desc()).offset(MOST - 1).limit(1).scalar_subquery()
+            await connection.execute(delete(_table).where(_table.c.tenant_id == tenant, _table.c.last_seen_ns < last))
 
     async def page(
         self, principal: Principal, *, cursor: str | None = None, limit: int = 100

@@ -90,7 +90,9 @@ def as_protobuf(signal: Signal, data: bytes, content_type: str) -> bytes:
     if sort != JSON:
         raise UnsupportedError(f"content type {content_type!r}: expected {PROTOBUF} or {JSON}")
     if data.count(b"{") + data.count(b"[") > _CONTAINERS:
-        raise TooLargeError(f"the JSON has more than {_CONTAINERS} objects and lists; send smaller batches, or protobuf")
+        raise TooLargeError(
+            f"the JSON has more than {_CONTAINERS} objects and lists; send smaller batches, or protobuf"
+        )
     try:
         given: Any = json.loads(data)
         if not isinstance(given, dict):
