@@ -71,3 +71,31 @@ async def test_changes_at_the_same_time_are_all_made_or_refused(database: Databa
     file = tmp_path / "audit.jsonl"
     await asyncio.to_thread(file.write_text, "".join(lines))
     assert [(one.problem, one.last) for one in verify([file])] == [("", 36)]
+
+
+async def test_a_deleted_definition_has_one_entry_for_each_version(database: Database) -> None:
+    store = HookStore(database)
+    for number in range(5):
+        one = (await store.create(LOCAL, hook(str(number)))).definition.hook_id
+        await asyncio.gather(
+            *(store.toggle(LOCAL, one) for _ in range(6)), store.delete(LOCAL, one), return_exceptions=True
+        )
+        versions = [change.version for change in (await store.history(LOCAL, one))[0]]
+        assert versions == list(range(len(versions), 0, -1))
+
+
+async def test_the_definitions_of_a_tenant_have_a_size_together(database: Database) -> None:
+    store = HookStore(database)
+    large = {"words": ["é" * 100_000]}
+    for number in range(3):
+        await store.create(LOCAL, hook(str(number), config=large))
+    before = await store.create(LOCAL, hook("small"))
+    for config in (large, {"a": "a" * 400_000}):
+        with pytest.raises(Problem) as refusal:
+            await store.replace(LOCAL, before, before.definition.changed(config=config))
+        assert refusal.value.code == "too_many_hooks"
+    with pytest.raises(Problem):
+        await store.create(LOCAL, hook("large", config=large))
+    await store.create(LOCAL, hook("other", "globex", config=large))
+    assert [one.definition.name for one in (await store.page(LOCAL))[0]] == ["0", "1", "2", "small", "other"]
+    assert await store.get(LOCAL, before.definition.hook_id) == before

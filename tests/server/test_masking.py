@@ -38,6 +38,21 @@ def test_a_mask_stands_for_nothing_elsewhere() -> None:
             unmasked(config, before)
 
 
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"url": "https://evil.example", "headers": {"x-key": MASK}},
+        {"url": "https://opa.example", "headers": {"x-key": MASK}, "proxy": "http://evil.example"},
+        {"url": "https://opa.example.evil.example", "headers": {"x-key": MASK}},
+    ],
+)
+def test_a_mask_is_not_sent_elsewhere(config: Any) -> None:
+    before = {"url": "https://opa.example", "headers": {"x-key": "a secret"}}
+    with pytest.raises(ConfigurationError, match="another address"):
+        unmasked(config, before)
+    assert unmasked({**config, "headers": {"x-key": "new"}}, before)["headers"] == {"x-key": "new"}
+
+
 KEYS = st.sampled_from(["name", "api_key", "headers", "url", "x", "password_env"])
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just("http://a:b@c.example"),

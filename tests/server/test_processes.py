@@ -4,6 +4,7 @@ import pytest
 from sqlalchemy import update
 
 from spanhook.server import LOCAL, Principal
+from spanhook.server import processes as known
 from spanhook.server.processes import KEPT_NS, Processes
 from spanhook.server.scopes import scopes_of
 from spanhook.store.control import Database, tables
@@ -54,3 +55,14 @@ async def test_a_process_that_is_not_heard_of_for_a_day_is_forgotten(database: D
         await connection.execute(update(tables.processes).values(last_seen_ns=earlier))
     await processes.note(LOCAL, "new", facts(revision=2))
     assert await seen(processes, "") == [("", 2)]
+
+
+async def test_a_tenant_has_so_many_processes_and_no_more(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a process calls itself is its own affair, so reports alone could fill the database."""
+    monkeypatch.setattr(known, "MOST", 3)
+    processes = Processes(database)
+    await processes.note(principal("globex"), "one", facts(revision=0))
+    for number in range(5):
+        await processes.note(principal("acme"), str(number), facts(revision=number))
+    assert await seen(processes, "acme") == [("acme", 4), ("acme", 3), ("acme", 2)]
+    assert await seen(processes, "globex") == [("globex", 0)]

@@ -19,3 +19,4 @@ def test_guessing_ends_soon_and_does_not_lock_out_who_only_forgot(tmp_path: Path
         assert [server.client.get("/metrics").status_code for _ in range(5)] == [401] * 5
         guesses = [server.client.get("/metrics", headers=bearer(str(one))).status_code for one in range(5)]
         assert guesses == [401, 401, 401, 429, 429]
+        assert server.client.get("/metrics", headers=server.key("", "usage:read")).status_code == 200

@@ -184,3 +184,24 @@ def test_an_issuer_that_is_away_is_no_fault_of_the_caller(of_issuer: tuple[Token
     with pytest.raises(Problem) as refusal:
         verify(verifier, token(key=PRIVATE, algorithm="RS256", headers={"kid": "one"}))
     assert refusal.value.code == "unavailable"
+
+
+def test_many_tokens_do_not_wait_for_an_issuer_that_is_away(of_issuer: tuple[TokenVerifier, type[Issuer]]) -> None:
+    verifier, issuer = of_issuer
+    issuer.status = 500
+    one = token(key=PRIVATE, algorithm="RS256", headers={"kid": "one"})
+
+    async def every() -> set[str]:
+        async with anyio.create_task_group() as group:
+            for _ in range(20):
+                group.start_soon(refusal)
+        return codes
+
+    async def refusal() -> None:
+        with pytest.raises(Problem) as found:
+            await verifier.verify(one)
+        codes.add(found.value.code)
+
+    codes = set[str]()
+    assert anyio.run(every) == {"unavailable"}
+    assert issuer.asked < 20

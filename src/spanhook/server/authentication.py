@@ -124,13 +124,15 @@ class Authentication:
         return principal
 
     async def _counted(self, scope: Scope, credentials: str | None) -> Principal:
-        address = address_of(scope)
-        await self._rates.check_failures(address)
+        """Who has these credentials. Right ones are taken however many wrong ones came from the address: behind a proxy
+        it is everybody's, and whoever guesses would lock out all others.
+        """
         try:
             return await self._recognized(_credentials(scope) if credentials is None else credentials)
         except Problem as problem:
             if problem.code == "credentials_invalid":
-                await self._rates.count_failure(address)
+                await self._rates.check_failures(address_of(scope))
+                await self._rates.count_failure(address_of(scope))
             raise
 
     async def _recognized(self, credentials: str) -> Principal:

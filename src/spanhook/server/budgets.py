@@ -70,7 +70,7 @@ class Budgets:
             StoreError: The database cannot be used now.
         """
         found = [*await self._defined(principal), *await self._shared(principal)]
-        return list(await asyncio.gather(*(asyncio.to_thread(self._asked, one, identity) for one in found)))
+        return list(await asyncio.gather(*(asyncio.to_thread(self._asked, principal, one, identity) for one in found)))
 
     async def _defined(self, principal: Principal) -> list[Known]:
         query = select(_hooks.c.definition).order_by(_hooks.c.created_ns, _hooks.c.hook_id)
@@ -116,8 +116,10 @@ class Budgets:
             if one["use"] == "budget"
         ]
 
-    def _asked(self, known: Known, identity: Identity) -> Known:
+    def _asked(self, principal: Principal, known: Known, identity: Identity) -> Known:
         """A budget with how it stands. It may wait for a store."""
+        if known.config.get("per") == "all" and not principal.operator:  # other tenants' of the same name count in it
+            return replace(known, unknown="it is counted for all tenants together, and shown to operators")
         try:
             store = self._store(str(known.config.get("store", "")))
             missing = _missing(str(known.config.get("per", "run")), identity)

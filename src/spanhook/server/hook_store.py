@@ -21,6 +21,8 @@ from spanhook.store.control import Database, tables
 Action = Literal["create", "update", "enable", "disable", "delete"]
 MOST_PER_EVENT = 20
 """How many hooks one event may have for one tenant, disabled ones included."""
+MOST_BYTES = 2 * 1024 * 1024
+"""How large the definitions of one tenant may be together: processes of operators get those of all tenants at once."""
 _hooks, _history = tables.hooks, tables.hook_history
 
 
@@ -42,6 +44,7 @@ class HookStore:
             await _check_number(connection, definition)
             created = StoredHook(definition, 1)
             await connection.execute(insert(_hooks).values(hook_id=definition.hook_id, **columns_of(created)))
+            await _check_size(connection, definition.tenant_id)
             await _keep(connection, principal, "create", created)
         return created
 
@@ -118,7 +121,9 @@ class HookStore:
             await revise(connection, definition.tenant_id)
             if definition.event_type != before.definition.event_type:
                 await _check_number(connection, definition)
-            return await _stored(connection, principal, "update", before, definition)
+            after = await _stored(connection, principal, "update", before, definition)
+            await _check_size(connection, definition.tenant_id)
+            return after
 
     async def toggle(self, principal: Principal, hook_id: str) -> StoredHook:
         """Enable a disabled definition, or disable an enabled one.
@@ -143,6 +148,7 @@ class HookStore:
         async with self._database.writing() as connection:
             before = await _changeable(connection, principal, hook_id)
             await revise(connection, before.definition.tenant_id)
+            before = await _changeable(connection, principal, hook_id)  # as whoever was first has left it
             done = await connection.execute(delete(_hooks).where(_hooks.c.hook_id == hook_id))
             if not done.rowcount:
                 raise _nothing(hook_id)
@@ -207,6 +213,15 @@ async def _check_number(connection: AsyncConnection, definition: HookDefinition)
     if there >= MOST_PER_EVENT:
         raise Problem(
             "too_many_hooks", f"{definition.event_type} has {there} hooks, disabled ones included; delete one first"
+        )
+
+
+async def _check_size(connection: AsyncConnection, tenant: str) -> None:
+    size = func.coalesce(func.sum(func.length(_hooks.c.definition)), 0)
+    found = (await connection.execute(select(size).where(_hooks.c.tenant_id == tenant))).scalar_one()
+    if found > MOST_BYTES:
+        raise Problem(
+            "too_many_hooks", f"with it, the hooks have more than {MOST_BYTES} bytes together; delete one first"
         )
 
 

@@ -5,7 +5,7 @@ and so names a variable; so are all values of ``headers``, and the user and pass
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from spanhook.errors import ConfigurationError
@@ -38,9 +38,23 @@ def unmasked(value: Any, before: Any) -> Any:
     """Plain data in which masks are replaced by what is at the same place in ``before``.
 
     Raises:
-        ConfigurationError: There is nothing there, or it is no secret.
+        ConfigurationError: There is nothing there, or it is no secret; or there is another address now, which whoever
+            was not told the secrets could have them sent to.
     """
-    return _unmasked(value, before, masked(before))
+    found, shown = _unmasked(value, before, masked(before)), list(_texts(value))
+    if any(MASK in one for one in shown):
+        added = {one for one in shown if "://" in one}.difference(_texts(masked(before)))
+        if added:
+            raise ConfigurationError(f"config: with another address, give the secrets anew, not {MASK}")
+    return found
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    inside: Any = cast("Any", value)
+    for one in inside.values() if isinstance(value, Mapping) else inside if isinstance(value, list | tuple) else ():
+        yield from _texts(one)
 
 
 def _unmasked(value: Any, before: Any, shown: Any) -> Any:

@@ -16,6 +16,8 @@ from spanhook.store.control import Database, ExecutionEntry, HookCount, tables, 
 
 KEPT_NS = 24 * 3600 * 1_000_000_000
 """After how long a process that is not heard of is forgotten."""
+MOST = 2000
+"""How many processes of one tenant are known; of more, those that were heard of last."""
 _table = tables.processes
 
 
@@ -63,6 +65,9 @@ class Processes:
             if counts or own:
                 await connection.run_sync(_take, known, tenant, counts, own)
             await connection.execute(delete(_table).where(_table.c.last_seen_ns < now - KEPT_NS))
+            last = select(_table.c.last_seen_ns).where(_table.c.tenant_id == tenant)
+            last = last.order_by(_table.c.last_seen_ns.desc()).offset(MOST - 1).limit(1).scalar_subquery()
+            await connection.execute(delete(_table).where(_table.c.tenant_id == tenant, _table.c.last_seen_ns < last))
 
     async def active(self, principal: Principal) -> Counter[str]:
         """How many hooks of processes' own code there are for each event or kind, each counted once."""

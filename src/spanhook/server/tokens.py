@@ -3,6 +3,7 @@
 import asyncio
 import json
 import ssl
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -16,6 +17,8 @@ from spanhook.server.settings import Tokens, secret_of
 
 _LONGEST = 8192
 _REQUIRED = ("exp", "iss", "aud")
+_AGAIN_S = 1.0
+"""The shortest time between two questions to an issuer that does not answer."""
 
 
 class TokenVerifier:
@@ -33,6 +36,7 @@ class TokenVerifier:
         self._secret = secret_of(settings) if settings.secret_env else None
         self._client: jwt.PyJWKClient | None = None
         self._keys: jwt.PyJWKSet | None = None
+        self._asking, self._not_before = asyncio.Lock(), 0.0
         if "://" in settings.jwks:
             self._client = jwt.PyJWKClient(settings.jwks, timeout=5, ssl_context=ssl.create_default_context())
         elif settings.jwks:
@@ -71,7 +75,7 @@ class TokenVerifier:
         if self._secret is not None:
             return self._secret
         if self._client is not None:
-            return await asyncio.to_thread(self._client.get_signing_key_from_jwt, token)
+            return await self._published(self._client, token)
         assert self._keys is not None
         name = jwt.get_unverified_header(token).get("kid")
         signing = [one for one in self._keys.keys if one.public_key_use in ("sig", None)]
@@ -79,6 +83,18 @@ class TokenVerifier:
         if not found:
             raise _invalid("names no key of the issuer")
         return found[0]
+
+    async def _published(self, client: jwt.PyJWKClient, token: str) -> Any:
+        """The issuer's key for a token. However many tokens come, one thread waits for an issuer that is away."""
+        async with self._asking:
+            known = client.jwk_set_cache is not None and client.jwk_set_cache.get() is not None
+            if not known and time.monotonic() < self._not_before:
+                raise Problem("unavailable", "the issuer's keys could not be read just now")
+            try:
+                return await asyncio.to_thread(client.get_signing_key_from_jwt, token)
+            except jwt.PyJWKClientConnectionError:
+                self._not_before = time.monotonic() + _AGAIN_S
+                raise
 
 
 def principal_of(claims: Mapping[str, Any], settings: Tokens, how: Literal["token", "login"]) -> Principal:

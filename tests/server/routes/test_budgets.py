@@ -66,3 +66,15 @@ def test_a_store_that_the_server_was_not_told_of_is_not_asked(tmp_path: Path, st
             pytest.fail(made.text)
         (found,) = budgets(server, "").values()
         assert (found["used"], found["unknown"]) == (None, "the server does not know its store; see the setting stores")
+
+
+def test_what_is_counted_for_all_tenants_is_not_told_to_one(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path / 'counters.db'}"
+    with served(tmp_path, api_keys=True, stores={"counters": store}) as server:
+        for tenant in ("acme", "globex"):
+            content = POLICY.replace("per: user", "per: all")
+            admin = server.key(tenant, "hooks:admin")
+            assert server.client.put("/v1/policy", json={"content": content}, headers=admin).status_code == 200
+        spend(store, "daily", Identity(tenant_id="globex"), 400, per="all", window="day", tokens=1000)
+        assert budgets(server, "acme")["daily"]["used"] is None
+        assert budgets(server, "")["daily"]["used"]["tokens"] == 400

@@ -255,3 +255,16 @@ def test_the_core_works_without_the_extra() -> None:
     code = "import sys; sys.modules['sqlalchemy'] = None; import spanhook.store, spanhook.cli; print('alembic' in sys.modules)"  # noqa: E501
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "False"
+
+
+async def test_errors_do_not_have_what_was_to_be_written(database: Database) -> None:
+    """They come into the log, and definitions of hooks may have secrets."""
+    twice = insert(tables.settings).values(key="one", value={"token": "a secret"})
+    with pytest.raises(IntegrityError) as error:
+        async with database.writing() as connection:
+            await connection.execute(twice)
+            await connection.execute(twice)
+    with pytest.raises(IntegrityError) as here, database.writing_here() as other:
+        other.execute(twice)
+        other.execute(twice)
+    assert "a secret" not in f"{error.value} {here.value}"

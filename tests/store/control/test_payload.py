@@ -135,3 +135,10 @@ def test_other_types() -> None:
     assert as_protobuf("traces", BODY, PROTOBUF) == BODY
     with pytest.raises(UnsupportedError):
         as_protobuf("traces", BODY, "")
+
+
+@pytest.mark.parametrize("one", ["{}", "[]", '{"a":[]}'])
+def test_json_of_very_many_values_is_not_even_read(one: str) -> None:
+    body = f'{{"resourceSpans":[{",".join([one] * 500_001)}]}}'.encode()
+    with pytest.raises(TooLargeError, match="objects and lists"):
+        as_protobuf("traces", body, JSON)

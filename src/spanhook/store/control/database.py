@@ -58,7 +58,9 @@ class Database:
         self._turn = threading.Lock() if path else contextlib.nullcontext()
         driver = {} if path else {"pool_pre_ping": True}
         plain = engine.url.set(drivername="sqlite+pysqlite") if path else engine.url
-        self._threads = create_engine(plain, poolclass=QueuePool, connect_args=_arguments(path), **driver)
+        self._threads = create_engine(
+            plain, poolclass=QueuePool, connect_args=_arguments(path), hide_parameters=True, **driver
+        )
         if path:
             _listen(self._threads, _WRITER_CACHE_KIB)
         self.dialect: Literal["sqlite", "postgresql"] = "sqlite" if path else "postgresql"
@@ -213,6 +215,7 @@ def _sqlite(path: str, url: str, folder: str) -> tuple[AsyncEngine, str, str, st
         poolclass=AsyncAdaptedQueuePool,
         pool_size=_CONNECTIONS,
         connect_args=_arguments(path),
+        hide_parameters=True,
     )
     _listen(engine.sync_engine)
     shown = f"sqlite:///{path}"
@@ -280,7 +283,8 @@ def _postgres(url: str) -> tuple[AsyncEngine, str, str, str]:
     given = make_url(url).set(drivername="postgresql+psycopg")
     if not given.database:
         raise ConfigurationError(f"the address of the database names no database; {_EXPECTED}")
-    engine = create_async_engine(given, pool_size=_CONNECTIONS, max_overflow=_CONNECTIONS, pool_pre_ping=True)
+    pool: dict[str, Any] = {"pool_size": _CONNECTIONS, "max_overflow": _CONNECTIONS, "pool_pre_ping": True}
+    engine = create_async_engine(given, hide_parameters=True, **pool)
     shown = given.set(drivername="postgresql", username=None, password=None, query={})
     plain = given.set(drivername="postgresql")
     return engine, plain.render_as_string(hide_password=False), str(shown), ""
