@@ -1,7 +1,8 @@
 """Secrets in the settings of handlers: shown to nobody, and kept when a caller sends back what it was shown.
 
 A setting is a secret if its name says so (``token``, ``password``, ``api_key``...), unless the name ends with ``_env``
-and so names a variable; so are all values of ``headers``, and the user and password of a URL.
+and so names a variable; so are all values of ``headers``, and of a URL the user, the password and parameters with such
+names.
 """
 
 import re
@@ -12,9 +13,10 @@ from spanhook.errors import ConfigurationError
 
 MASK = "**********"
 _NAMES = re.compile(
-    r"secret|token|passw|pwd|api_?key|access_?key|private_?key|authorization|credential|cookie", re.IGNORECASE
+    r"secret|token|passw|pwd|api[_-]?key|access[_-]?key|private[_-]?key|authorization|credential|cookie", re.IGNORECASE
 )
-_USER = re.compile(r"(?<=://)[^/@\s]*@")
+_USER = re.compile(r"(?<=://)[^/?#\s]*@")
+_PARAMETER = re.compile(r"([?&][^=&#\s]{0,100}=)([^&#\s]+)")
 
 
 def masked(value: Any, *, secret: bool = False) -> Any:
@@ -25,13 +27,20 @@ def masked(value: Any, *, secret: bool = False) -> Any:
         secret: Whether all texts in it are secrets.
     """
     if isinstance(value, str):
-        return MASK if secret and value else _USER.sub(f"{MASK}@", value)
+        return MASK if secret and value else _of_url(value)
     if isinstance(value, Mapping):
         known = cast("Mapping[str, Any]", value)
         return {name: masked(one, secret=secret or _is_secret(name)) for name, one in known.items()}
     if isinstance(value, list | tuple):
         return [masked(one, secret=secret) for one in cast("list[Any]", value)]
     return value
+
+
+def _of_url(text: str) -> str:
+    def shown(found: re.Match[str]) -> str:
+        return f"{found[1]}{MASK}" if _NAMES.search(found[1]) else found[0]
+
+    return _PARAMETER.sub(shown, _USER.sub(f"{MASK}@", text)) if "://" in text else text
 
 
 def unmasked(value: Any, before: Any) -> Any:

@@ -1,5 +1,6 @@
 """What routes work with, one set for each application."""
 
+from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -35,7 +36,7 @@ class Services:
         dry_runs: Runs definitions on sample contexts.
         ingestor: Takes telemetry, while the application serves.
         retention: Deletes telemetry that is too old or too much, in the background.
-        streams: How many pages are live.
+        streams: How many pages are live, by tenant.
     """
 
     ingestor: Ingestor
@@ -44,7 +45,7 @@ class Services:
         self, settings: ServerSettings, database: Database, measures: Measures, authentication: Authentication
     ) -> None:
         self.settings, self.database, self.measures = settings, database, measures
-        self.authentication, self.streams = authentication, 0
+        self.authentication, self.streams = authentication, Counter[str]()
         self.handlers, self.hooks = Handlers(settings), HookStore(database)
         self.policies, self.budgets = PolicyStore(database), Budgets(database, settings.stores)
         self.sets, self.processes = Sets(database, read_signing_key(settings.signing_key)), Processes(database)

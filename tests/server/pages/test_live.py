@@ -1,5 +1,6 @@
 import json
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,3 +76,16 @@ def test_streams_end_and_are_bounded(server: Served, monkeypatch: pytest.MonkeyP
         "rate_limited",
         "30",
     )
+
+
+def test_one_tenants_pages_do_not_keep_others_from_being_live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "MOST_OF_ONE", 1)
+    monkeypatch.setattr(live, "LASTS_S", 10.0)
+    with served(tmp_path, api_keys=True) as server:
+        acme, globex = (server.key(tenant, "runs:read") for tenant in ("acme", "globex"))
+        with server.client.stream("GET", "/events/runs", headers=acme) as response:
+            told = events(response.iter_lines())  # what nobody keeps is closed
+            assert next(told) == "ready"
+            assert server.client.get("/events/runs", headers=acme).status_code == 429
+            with server.client.stream("GET", "/events/runs", headers=globex) as other:
+                assert other.status_code == 200

@@ -5,6 +5,7 @@ A stream ends after a while, and the browser asks for another: so it outlives ne
 
 import asyncio
 import hashlib
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Annotated, Any
 
@@ -27,8 +28,10 @@ router = APIRouter(prefix="/events", include_in_schema=False)
 Serving = Annotated[Services, Depends(services_of)]
 EVERY_S, LASTS_S = 2.0, 120.0
 """How often it is looked, and how long a stream lasts, in seconds."""
-MOST_STREAMS = 200
+MOST_STREAMS, MOST_OF_ONE = 200, 50
+"""How many pages may be live at a time: all, and those of one tenant or of the operators."""
 _NEWEST = 20
+Read = Callable[[], Awaitable[list[BaseModel]]]
 
 
 @router.get("/runs")
@@ -41,7 +44,7 @@ async def of_runs(principal: Annotated[Principal, Depends(Needs("runs:read"))], 
             await list_decisions(principal, services, limit=_NEWEST),
         ]
 
-    return _stream(services, read)
+    return _stream(principal, services, read)
 
 
 @router.get("/usage")
@@ -51,7 +54,7 @@ async def of_usage(principal: Annotated[Principal, Depends(Needs("usage:read"))]
     async def read() -> list[BaseModel]:
         return [await get_usage(principal, services, by=[])]
 
-    return _stream(services, read)
+    return _stream(principal, services, read)
 
 
 @router.get("/hooks")
@@ -64,7 +67,7 @@ async def of_hooks(principal: Annotated[Principal, Depends(Needs("hooks:read"))]
         same = [one.model_copy(update={"last_seen": one.first_seen}) for one in there]  # they report all the time
         return [await list_hooks(principal, services, limit=200), await statistics(principal, services), *same]
 
-    return _stream(services, read)
+    return _stream(principal, services, read)
 
 
 @router.get("/approvals")
@@ -76,17 +79,17 @@ async def of_approvals(
     async def read() -> list[BaseModel]:
         return [await list_approvals(principal, services)]
 
-    return _stream(services, read)
+    return _stream(principal, services, read)
 
 
-def _stream(services: Services, read: Callable[[], Awaitable[list[BaseModel]]]) -> EventSourceResponse:
-    if services.streams >= MOST_STREAMS:
+def _stream(principal: Principal, services: Services, read: Read) -> EventSourceResponse:
+    if services.streams.total() >= MOST_STREAMS or services.streams[principal.tenant] >= MOST_OF_ONE:
         raise Problem("rate_limited", "too many pages are live at a time", headers={"Retry-After": "30"})
-    return EventSourceResponse(_events(services, read), ping=30)
+    return EventSourceResponse(_events(principal.tenant, services, read), ping=30)
 
 
-async def _events(services: Services, read: Callable[[], Awaitable[list[BaseModel]]]) -> AsyncGenerator[dict[str, Any]]:
-    services.streams += 1
+async def _events(tenant: str, services: Services, read: Read) -> AsyncGenerator[dict[str, Any]]:
+    services.streams[tenant] += 1
     try:
         seen = await _digest(read)
         yield {"event": "ready", "data": "now", "retry": 3000}
@@ -99,9 +102,10 @@ async def _events(services: Services, read: Callable[[], Awaitable[list[BaseMode
     except (StoreError, Problem):
         return  # the browser asks again
     finally:
-        services.streams -= 1
+        services.streams[tenant] -= 1
+        services.streams += Counter()  # those that have none are left out
 
 
-async def _digest(read: Callable[[], Awaitable[list[BaseModel]]]) -> bytes:
+async def _digest(read: Read) -> bytes:
     shown = "\n".join([one.model_dump_json() for one in await read()])
     return hashlib.blake2b(shown.encode("utf-8", "surrogatepass")).digest()
