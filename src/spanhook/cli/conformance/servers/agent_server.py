@@ -126,9 +126,10 @@ def _events(text: str) -> list[dict[str, str]]:
     found, seen = list[dict[str, str]](), set[str]()
     for block in text.replace("\r\n", "\n").split("\n\n"):
         event = dict(line.split(": ", 1) for line in block.splitlines() if ": " in line[1:])
-        if event.get("id", "") not in seen:
+        if event.get("id") not in seen:
             found.append(event)
-        seen |= {event["id"]} if "id" in event else set()
+        if "id" in event:
+            seen.add(event["id"])
     return found
 
 
