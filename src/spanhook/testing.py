@@ -31,12 +31,19 @@ A module of tests::
 import asyncio
 import inspect
 import itertools
+import os
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from typing import Any
 
 from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
+from opentelemetry.sdk.environment_variables import (
+    OTEL_EXPERIMENTAL_RESOURCE_DETECTORS,
+    OTEL_RESOURCE_ATTRIBUTES,
+    OTEL_SERVICE_NAME,
+)
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.resources import Resource
@@ -57,6 +64,16 @@ from spanhook.settings import Settings
 
 PATIENCE_S = 60.0
 """How long to wait at most for pending work: generous, so that no test depends on how busy the machine is."""
+
+
+RESOURCE_VARIABLES = (OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME, OTEL_EXPERIMENTAL_RESOURCE_DETECTORS)
+"""Variables of the environment from which the SDK makes a resource."""
+
+
+@lru_cache(maxsize=8)
+def _resource(*_environment: str | None) -> Resource:
+    """The resource of this environment, made once: the SDK starts a thread for each of its detectors."""
+    return Resource.create()
 
 
 class FixedIds(IdGenerator):
@@ -85,7 +102,7 @@ class Recorder:
         self._spans = InMemorySpanExporter()
         self._logs = InMemoryLogRecordExporter()
         self._reader = InMemoryMetricReader()
-        resource = Resource.create()
+        resource = _resource(*map(os.environ.get, RESOURCE_VARIABLES))
         self.tracer_provider = TracerProvider(sampler, resource, shutdown_on_exit=False, id_generator=FixedIds())
         self.tracer_provider.add_span_processor(SimpleSpanProcessor(self._spans))
         self.logger_provider = LoggerProvider(resource, shutdown_on_exit=False)

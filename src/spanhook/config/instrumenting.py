@@ -23,6 +23,7 @@ from spanhook.instrument import (
     installed,
     named,
     names,
+    one_moment,
     providers,
     swallowers,
     telling,
@@ -97,7 +98,9 @@ def instrument(
     if settings is not None and not isinstance(settings, Settings):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ConfigurationError(f"settings={settings!r}; pass spanhook.Settings(...)")
     given = _given(hooks)
-    wanted = list(installed(only))
+    with one_moment():
+        wanted = list(installed(only))
+        unsupported = [library for library in wanted if not library.supported]
     required = names(require)
     allowed = None if settings is None else named(settings.allow)
     with ExitStack() as undo:
@@ -124,8 +127,8 @@ def instrument(
         ready_for_exit()
         registry.examine = telling(_active)
         undo.pop_all()
-    for library in added:
-        if not library.supported:
+    for library in unsupported:
+        if library in added:
             log.warning(
                 "spanhook: %s %s is outside of what is supported (%s); it is bound all the same",
                 library.library,

@@ -1,6 +1,7 @@
 """Libraries: each is a table of points and pure functions, imported when its name is first used."""
 
 from spanhook.instrument._threads import threads
+from spanhook.instrument._versions import one_moment
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
 from spanhook.instrument.idle import telling
 from spanhook.instrument.instrumentor import BOUND, WAITING, Instrumentor
@@ -28,6 +29,7 @@ __all__ = [
     "meant",
     "named",
     "names",
+    "one_moment",
     "providers",
     "swallowers",
     "telling",

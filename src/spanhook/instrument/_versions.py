@@ -2,7 +2,10 @@
 
 import os
 import sys
+import threading
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import lru_cache
 from importlib import metadata
 from typing import Any
@@ -17,11 +20,31 @@ _SETTLED_NS = 2_000_000_000
 
 _Folders = tuple[Any, ...]
 
+
+class _Moment(threading.local):
+    """What a thread that asks for many versions has seen of the folders, in a tuple; ``None`` if it asks for one."""
+
+    seen: "tuple[_Folders | None] | None" = None
+
+
+_moment = _Moment()
+
 _read: tuple[_Folders, dict[str, str | None]] | None = None
 """Versions read while the folders were in this state; ``None`` means not installed."""
 
 requirement = lru_cache(maxsize=256)(Requirement)
 """A requirement as in a requirements file, parsed once."""
+
+
+@contextmanager
+def one_moment() -> Generator[None]:
+    """Versions that the block asks for are those of now: the folders are looked at once, not for each of them."""
+    before = _moment.seen
+    _moment.seen = (_folders(),)
+    try:
+        yield
+    finally:
+        _moment.seen = before
 
 
 def version(name: str) -> str:
@@ -32,7 +55,7 @@ def version(name: str) -> str:
         Exception: Its metadata cannot be read.
     """
     global _read
-    folders = _folders()
+    folders = _folders() if _moment.seen is None else _moment.seen[0]
     if folders is None:
         return metadata.version(name)
     kept = _read

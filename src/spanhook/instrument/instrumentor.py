@@ -59,7 +59,9 @@ class Bindings:
     def __init__(self, table: Collection[Entry], mark: tuple[str, ...] = ()) -> None:
         self._table, self._mark = table, mark
         self._made: list[Made] = []
+        self._adapting: list[Adapting] = []
         self._operations: list[Operations] = []
+        self._awaited: set[str] = set()
         self._on = False
         self.states: dict[str, str] = {}
 
@@ -77,13 +79,19 @@ class Bindings:
             module = sys.modules.get(name)
             if module is not None:
                 self._bind_module(module, entries)
-            else:
-                wrapt.register_post_import_hook(self._later(entries), name)
+            elif name not in self._awaited:  # such a hook cannot be removed, so the one of an earlier time will do
+                self._awaited.add(name)
+                wrapt.register_post_import_hook(self._later(name, entries), name)
+        if self._adapting:
+            registry.tell()
 
-    def _later(self, entries: list[Entry]) -> Callable[[ModuleType], None]:
+    def _later(self, name: str, entries: list[Entry]) -> Callable[[ModuleType], None]:
         def imported(module: ModuleType) -> None:
+            self._awaited.discard(name)
             if self._on and self.states.get(str(entries[0])) == WAITING:
                 self._bind_module(module, entries)
+                if self._adapting:
+                    registry.tell()
 
         return imported
 
@@ -98,8 +106,6 @@ class Bindings:
                     families.append(made)
         finally:
             Family.spread(families)
-        if any(isinstance(made, Adapting) for made in self._made):
-            registry.tell()
 
     def _bind_entry(self, module: ModuleType, entry: Entry) -> Made | None:
         owner: Any = module
@@ -119,6 +125,8 @@ class Bindings:
             return None
         made = bind(owner, attribute)
         self._made.append(made)
+        if isinstance(made, Adapting):
+            self._adapting.append(made)
         self.states[str(entry)] = BOUND
         return made
 
@@ -172,9 +180,8 @@ class Bindings:
 
     def _adapt(self) -> None:
         """Hooks or settings have changed: add or remove on-demand wrappers."""
-        for made in self._made:
-            if isinstance(made, Adapting):
-                made.adapt()
+        for made in self._adapting:
+            made.adapt()
 
     def unbound(self) -> Iterator[str]:
         """Overriding methods that are not bound, as ``module.Class.method``."""
@@ -189,7 +196,7 @@ class Bindings:
             registry.changed.remove(self._adapt)
         for made in reversed(self._made):
             made.restore()
-        self._made, self._operations = [], []
+        self._made, self._adapting, self._operations = [], [], []
         self.states = {}
 
 

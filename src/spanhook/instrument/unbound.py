@@ -119,6 +119,8 @@ def is_bound(known: Known) -> bool:
 
 def imported(known: Known) -> bool:
     """Whether one of its modules is imported."""
+    if sys.modules.keys().isdisjoint(known.modules or ()):
+        return False
     found = (sys.modules.get(name) for name in known.modules or ())
     return any(module is not None and is_of(known, spec_of(module)) for module in found)
 

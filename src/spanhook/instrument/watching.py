@@ -111,7 +111,7 @@ class Watch:
         return [
             Unbound(known, version(known))
             for known in libraries()
-            if self._minds(known) and (known.library in self._used or imported(known))
+            if (known.library in self._used or imported(known)) and self._minds(known)
         ]
 
     def importable(self) -> Iterator[Unbound]:
