@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import os
 import sys
 from collections.abc import Generator, Iterator
 from contextlib import suppress
@@ -108,8 +109,9 @@ def _encodable(value: Any) -> Any:
 with suppress(ImportError):  # not in every environment
     from hypothesis import settings
 
-    settings.register_profile("untimed", deadline=None)
-    settings.load_profile("untimed")
+    settings.register_profile("thorough", deadline=None)
+    settings.register_profile("untimed", deadline=None, max_examples=settings.default.max_examples // 4)
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "untimed"))  # CI asks for the thorough one
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -148,6 +150,15 @@ def versions() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(metadata, "version", lambda name: known(name, tuple(sys.path)))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def seldom() -> Iterator[None]:
+    """Garbage is collected at a tenth of the usual rate. Tests of what happens then collect it themselves."""
+    before = gc.get_threshold()
+    gc.set_threshold(10 * before[0], *before[1:])
+    yield
+    gc.set_threshold(*before)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -8,11 +8,17 @@ from pathlib import Path
 import pytest
 
 from spanhook.store import ApprovalRequest, open_approvals
+from tests.commands import Folder
 
 REQUEST = ApprovalRequest("r1", "b1", "close", "close_account", "acme", "ann", "s", "desk", '{"account":7}', "Careful")
 
 
 def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    return Folder(folder).here("approvals", *arguments)
+
+
+def run_apart(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """The same in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "spanhook", "approvals", *arguments],
         cwd=folder,
@@ -74,7 +80,7 @@ def test_a_terminal_is_not_told_to_hide_anything(folder: Path) -> None:
     asked = ApprovalRequest("r2", "b2", "p", f"t{hiding}", hiding, f"u{hiding}", arguments=f'{{"a":"Zoë{hiding}"}}')
     open_approvals(f"sqlite:///{folder}/a.db").ask(asked, 3_600)
     for arguments in (("list",), ("show", "r2")):
-        shown = run(folder, *arguments).stdout
+        shown = run_apart(folder, *arguments).stdout
         assert "Zoë\\x1b[2K\\r\\u202e\\x9b1m\\n" in shown
         assert all(one.isprintable() for line in shown.split("\n") for one in line)
     assert len(run(folder, "list").stdout.splitlines()) == 3
@@ -83,7 +89,7 @@ def test_a_terminal_is_not_told_to_hide_anything(folder: Path) -> None:
 def test_a_terminal_that_lacks_characters_is_shown_their_numbers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     open_approvals(f"sqlite:///{folder}/a.db").ask(ApprovalRequest("r2", "b2", "p", "t", title="お茶"), 3_600)
     monkeypatch.setenv("PYTHONIOENCODING", "ascii")
-    assert "title       \\u304a\\u8336" in run(folder, "show", "r2").stdout.splitlines()
+    assert "title       \\u304a\\u8336" in run_apart(folder, "show", "r2").stdout.splitlines()
 
 
 def test_a_call_that_was_made_before_is_marked(folder: Path) -> None:

@@ -12,9 +12,9 @@ from spanhook.telemetry.counters import MAX_KEYS, OVERFLOW, Counters
 
 @pytest.fixture(autouse=True)
 def often() -> Iterator[None]:
-    """Threads take turns a hundred times as often: there is more to go wrong, and none waits for one that only reads."""
+    """Threads take turns a hundred times as often: more can go wrong, and none waits for one that only reads."""
     before = sys.getswitchinterval()
-    sys.setswitchinterval(0.000_05)
+    sys.setswitchinterval(0.00005)
     yield
     sys.setswitchinterval(before)
 
