@@ -110,7 +110,7 @@ with suppress(ImportError):  # not in every environment
     from hypothesis import settings
 
     settings.register_profile("thorough", deadline=None)
-    settings.register_profile("untimed", deadline=None, max_examples=settings.default.max_examples // 4)
+    settings.register_profile("untimed", deadline=None, max_examples=settings().max_examples // 4)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "untimed"))  # CI asks for the thorough one
 
 

@@ -167,7 +167,7 @@ PLANS = st.builds(
     mode=st.sampled_from(MAY_CHAIN),
     call=st.sampled_from(("given", ValueError("it failed"))),
 )
-@settings(max_examples=settings.default.max_examples * 3 // 2, deadline=None, suppress_health_check=(HealthCheck.too_slow,))
+@settings(max_examples=settings().max_examples * 3 // 2, deadline=None, suppress_health_check=(HealthCheck.too_slow,))
 @example([Plan("around", "", 75, "", None), Plan("after", "reject", 500, "", None)], "sync", "given")
 @example([Plan("around", "in rewrite", 75, "", None), Plan("before", "read", 75, "", None)], "sync", "given")
 @example([Plan("before", "", 10, "", None), Plan("around", "in wait", 75, "", None)], "async", "given")

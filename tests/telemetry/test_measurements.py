@@ -161,7 +161,7 @@ STEPS = st.lists(
 @pytest.mark.parametrize("views", VIEWS.values(), ids=VIEWS)
 @pytest.mark.parametrize("exemplar_filter", [TraceBasedExemplarFilter, AlwaysOnExemplarFilter, AlwaysOffExemplarFilter])
 @pytest.mark.parametrize("first", [DELTA, None], ids=["delta", "cumulative"])
-@settings(max_examples=settings.default.max_examples // 4)
+@settings(max_examples=settings().max_examples // 4)
 @given(steps=STEPS)
 def test_readers_get_what_recording_each_value_gives_them(
     first: Any, views: list[View], exemplar_filter: Callable[[], Any], steps: list[Any]
