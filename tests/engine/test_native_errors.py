@@ -27,6 +27,7 @@ from spanhook.diagnostics import internal
 from spanhook.engine._native_errors import joined
 from spanhook.settings import Settings
 from spanhook.testing import recorder
+from tests.thinning import a_third
 
 STATUSES = {
     400: "BadRequestError",
@@ -117,7 +118,7 @@ def refused(client: OpenAI, refusal: Reject | Callable[[], Reject]) -> Any:
 # ------------------------------------------------------------------------------------------------- what is raised
 
 
-@pytest.mark.parametrize(("name", "way"), WAYS)
+@pytest.mark.parametrize(("name", "way"), a_third(WAYS))
 def test_every_way_of_calling_raises_both_and_retries_nothing(name: str, way: Way) -> None:
     sdk, status = SDKS[name], 0
     with sdk.server() as server, recorder(refusing(lambda: Reject("no more", status_code=status))) as seen:
@@ -320,7 +321,7 @@ class Late(Hook):
 STREAMED = [param for param in WAYS if param.values[1].streamed]  # pyright: ignore[reportAttributeAccessIssue]
 
 
-@pytest.mark.parametrize(("name", "way"), STREAMED)
+@pytest.mark.parametrize(("name", "way"), a_third(STREAMED))
 def test_in_the_middle_of_a_stream(name: str, way: Way) -> None:
     sdk = SDKS[name]
     with sdk.server(Reply(way.text)) as server, recorder(Hooks(Late())):
