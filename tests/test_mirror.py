@@ -232,7 +232,6 @@ THROUGH = {
     "store/control/attributes": "store/control/test_ingestor",
     "store/control/columns": "store/control/test_database",
     "store/control/decision_facts": "store/control/test_ingestor",
-    "store/control/decisions": "store/control/test_ingestor",
     "store/control/facts": "store/control/test_run_state",
     "store/control/logs": "store/control/test_ingestor",
     "store/control/migrating": "store/control/test_database",

@@ -258,3 +258,28 @@ def test_a_file_that_names_none_follows_none(tmp_path: Path) -> None:
     path.write_text("version: 1")
     file = load_file(str(path))
     assert join(file, Follower(file, None, Hooks(), {})) is None
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_processes_that_share_a_cache_keep_the_latest_set(
+    joining: Joining, server: Answering, tmp_path: Path, signed: bool
+) -> None:
+    server.sends(sent("refund"))
+    following = joining(**({"public_key": PUBLIC} if signed else {}))
+    kept = cache(tmp_path).stat().st_ino
+    another = sent("search", 3)
+    cache(tmp_path).write_bytes(another)  # by a process that has asked later, and is told sooner
+    server.sends(sent("refund", 2), '"2"')
+    following.look()
+    assert refused() == {"refund"}
+    assert cache(tmp_path).read_bytes() == (another if signed else server.content)  # unsigned, versions may begin anew
+    assert (cache(tmp_path).stat().st_ino == kept) is signed
+
+
+def test_what_is_kept_already_is_not_written_again(joining: Joining, server: Answering, tmp_path: Path) -> None:
+    server.sends(sent("refund"))
+    following = joining()
+    kept = cache(tmp_path).stat().st_ino
+    server.sends(server.content, '"another name of it"')
+    following.look()
+    assert cache(tmp_path).stat().st_ino == kept

@@ -10,6 +10,7 @@ import urllib3
 from opentelemetry import context
 
 from spanhook.control_plane.sets import LARGEST
+from spanhook.control_plane.timed import pool
 from spanhook.version import __version__
 
 SYNC = "/v1/sync"
@@ -56,11 +57,11 @@ class Client:
 
     def __init__(self, url: str, key_env: str | None) -> None:
         self._url, self._key_env = url.rstrip("/"), key_env
-        self._pool = self._new()
+        self._pool = pool(_TIMEOUT)
 
     def renew(self) -> None:
         """Forget the parent's connection, in a forked child."""
-        self._pool = self._new()
+        self._pool = pool(_TIMEOUT)
 
     def fetch(self, etag: str) -> Answer:
         """The set that is in force, unless it is the one that ``etag`` names.
@@ -69,7 +70,7 @@ class Client:
             Unreachable: There is no answer, or another one.
         """
         headers = {"If-None-Match": etag} if etag else {}
-        status, given, content = self._ask("GET", SYNC, headers, None)
+        status, given, content = self._ask("GET", SYNC, headers, None, _TIMEOUT)
         if status == 304:
             return Answer(None, etag)
         return Answer(content, given.get("ETag", ""))
@@ -87,17 +88,13 @@ class Client:
         body = json.dumps(facts).encode()
         self._ask("POST", REPORTS, {"Content-Type": "application/json"}, body, _BRIEF if brief else _TIMEOUT)
 
-    @staticmethod
-    def _new() -> urllib3.PoolManager:
-        return urllib3.PoolManager(num_pools=1, maxsize=1, retries=False, timeout=_TIMEOUT)
-
     def _ask(
         self,
         method: str,
         path: str,
         headers: dict[str, str],
         body: bytes | None,
-        timeout: urllib3.Timeout = _TIMEOUT,
+        timeout: urllib3.Timeout,
     ) -> tuple[int, Mapping[str, str], bytes]:
         every = {
             **headers,

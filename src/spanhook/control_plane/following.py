@@ -168,7 +168,7 @@ class Following:
     def _take(self, content: bytes) -> None:
         given = self._checked(content)
         self._apply(given)
-        self._keep(content)
+        self._keep(content, given)
         log.info("spanhook: version %s of the control plane is active now", given.version)
 
     def _apply(self, given: HookSet) -> None:
@@ -213,12 +213,27 @@ class Following:
                 "cache", f"has been followed before, but its copy in {self._cache.path} cannot be used: {_said(error)}"
             )
 
-    def _keep(self, content: bytes) -> None:
+    def _keep(self, content: bytes, given: HookSet) -> None:
         try:
-            self._cache.write(content)
+            if not self._is_kept(content, given):
+                self._cache.write(content)
         except OSError as error:
             self._errors(1, {semconv.ERROR_TYPE: "cache"})
             log.warning("spanhook: the set of the control plane cannot be kept in %s: %s", self._cache.path, error)
+
+    def _is_kept(self, content: bytes, given: HookSet) -> bool:
+        """Whether another process with the same file has kept this set, or a later one.
+
+        Without a public key there is no later one: versions begin anew where the server's database is replaced.
+        """
+        try:
+            kept = self._cache.read()
+            if kept is None or self._server.public_key is None:
+                return kept == content
+            known = opened(kept, self._server.public_key)
+        except SetError:
+            return False
+        return known.tenant == given.tenant and known.version >= given.version
 
     def _fail(self, kind: str, why: str) -> str:
         """Count a failure, and log it once. Returns the reason."""

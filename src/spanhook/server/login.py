@@ -19,7 +19,8 @@ class Login(BaseModel):
             know ``/login/callback`` there.
         name: What the issuer is called on the page.
         scopes: What is asked for.
-        hours: How long a session lasts.
+        hours: How long a session lasts. By default as long as the ID token is valid, and no longer than eight hours: so
+            whoever loses rights at the issuer does not keep them here for longer than there.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -29,7 +30,7 @@ class Login(BaseModel):
     url: str
     name: str = Field(default="single sign-on", min_length=1, max_length=100)
     scopes: tuple[str, ...] = ("openid",)
-    hours: float = Field(default=12, gt=0, le=168)
+    hours: float | None = Field(default=None, gt=0, le=168)
 
     @field_validator("url")
     @classmethod

@@ -29,6 +29,8 @@ SESSION = "openid"
 CALLBACK = "/login/callback"
 LOGIN_S = 600
 """Seconds until a login must be done."""
+LONGEST_S = 8 * 3600
+"""Seconds of a session at most, unless the setting says how long."""
 _LOGIN = "login"
 _KNOWN_S = 3600.0
 _TIMEOUT_S = 5.0
@@ -139,11 +141,16 @@ class OpenID:
                 f"{self.name} knows you as {principal.subject!r}, but its ID token gives you no scope of spanhook in "
                 f"the claim {self._tokens.scope_claim!r}; ask whoever runs {self.name} to add one, such as runs:read"
             )
-        seconds = round(self._login.hours * 3600)
+        now = time.time()
+        seconds = max(1, round(self._lasting(claims["exp"] - now)))
         names = ("sub", self._tokens.tenant_claim)
         session = {name: claims[name] for name in names} | {self._tokens.scope_claim: sorted(principal.scopes)}
-        sealed = sessions.seal(SESSION, json.dumps(session), self._key, int(time.time()) + seconds)
+        sealed = sessions.seal(SESSION, json.dumps(session), self._key, int(now) + seconds)
         return Finished(sealed, seconds, str(kept["to"]))
+
+    def _lasting(self, valid: float) -> float:
+        """Seconds of a session after a login with an ID token that is valid for some seconds more."""
+        return self._login.hours * 3600 if self._login.hours is not None else min(LONGEST_S, valid)
 
     def principal(self, session: str) -> Principal | None:
         """Whose session it is; ``None`` if it was sealed with another secret, or for another issuer."""

@@ -15,7 +15,7 @@ from spanhook.server.app import create_app
 from spanhook.server.settings import ServerSettings
 from spanhook.store.control import Database
 
-GRACE_S = 3.0
+GRACE_S = 2.0
 """How long requests may take to end after a signal. The server ends within 5 s."""
 
 

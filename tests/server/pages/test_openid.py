@@ -121,7 +121,8 @@ def test_cookies_are_for_this_server_and_tell_nothing(server: Served, provider: 
     assert nonce not in login
     done = browser.client.get(browser.client.get(begun.headers["location"]).headers["location"])
     session, after = done.headers.get_list("set-cookie")[-2:]
-    assert all(part in session for part in ("HttpOnly", "SameSite=strict", "Path=/", "Max-Age=43200"))
+    assert all(part in session for part in ("HttpOnly", "SameSite=strict", "Path=/"))
+    assert 290 <= int(session.partition("Max-Age=")[2].partition(";")[0]) <= 300  # as the ID token says
     assert "ada" not in session
     assert after.startswith('spanhook_login=""')
 
@@ -139,6 +140,12 @@ def test_logging_out_ends_the_session_and_says_where_else_to(server: Served, pro
     assert "log out there, too" in text
     assert f'href="{provider.url}/end"' in browser.page.text
     assert browser.client.get("/runs").status_code == 303
+
+
+def test_a_session_lasts_eight_hours_at_most(server: Served, provider: Provider) -> None:
+    provider.claims = {"exp": int(time.time()) + 90_000}
+    (session,) = (one for one in logged_in(server).page.headers.get_list("set-cookie") if "spanhook_session" in one)
+    assert "Max-Age=28800" in session
 
 
 def test_a_session_ends(running: Provider, tmp_path_factory: pytest.TempPathFactory, server: Served) -> None:

@@ -14,6 +14,7 @@ from spanhook.store.control import (
     record_executions,
 )
 from spanhook.store.control.executions import HOUR_NS, bucket
+from tests.store.control.plans import asked_of, plan_of
 
 pytestmark = pytest.mark.anyio
 EVENT = "tool.execute.pre"
@@ -70,3 +71,28 @@ async def test_pages(database: Database) -> None:
 @given(st.integers(0, 2**62), st.integers(0, 2**62))
 def test_longer_durations_are_in_no_earlier_bucket(one: int, other: int) -> None:
     assert (bucket(min(one, other))) <= bucket(max(one, other))
+
+
+@pytest.mark.parametrize("tenant", [None, "tenant-1"])
+@pytest.mark.parametrize("event_type", ["", EVENT])
+async def test_each_filter_is_found_by_an_index(database: Database, tenant: str | None, event_type: str) -> None:
+    entries = [
+        ExecutionEntry(
+            log_id=f"{number}",
+            tenant_id=f"tenant-{number % 3}",
+            event_type=EVENT if number % 2 else "llm.call.pre",
+            time_ns=number,
+        )
+        for number in range(60)
+    ]
+    await record_executions(database, entries)
+    with asked_of(database) as asked:
+        found = await executions_page(database, tenant, event_type=event_type, limit=100)
+    assert {(one.tenant_id, one.event_type) for _, one in found.rows} == {
+        (one.tenant_id, one.event_type)
+        for one in entries
+        if tenant in (None, one.tenant_id) and event_type in ("", one.event_type)
+    }
+    lines = await plan_of(database, asked)
+    assert not [line for line in lines if "Seq Scan on" in line or "TEMP B-TREE" in line]
+    assert (tenant is None and not event_type) or not [line for line in lines if line.startswith("SCAN")]

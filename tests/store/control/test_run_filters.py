@@ -1,14 +1,13 @@
 """Every filter of runs is found by an index, alone and with others; no query reads all runs or all spans."""
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from itertools import combinations
 from typing import Any
 
 import pytest
-from sqlalchemy import event, insert, text
+from sqlalchemy import insert
 
 from spanhook.store.control import Database, RunFilter, runs_page, tables
+from tests.store.control.plans import asked_of, plan_of
 
 pytestmark = pytest.mark.anyio
 RUNS = 300
@@ -68,37 +67,6 @@ async def filled(database: Database) -> Database:
     return database
 
 
-@contextmanager
-def _asked(database: Database) -> Generator[list[tuple[str, Any]]]:
-    """The statements that are executed, with their parameters."""
-    found: list[tuple[str, Any]] = []
-
-    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
-        if statement.lstrip().startswith(("SELECT", "WITH")):
-            found.append((statement, parameters))
-
-    event.listen(database.engine.sync_engine, "before_cursor_execute", note)
-    try:
-        yield found
-    finally:
-        event.remove(database.engine.sync_engine, "before_cursor_execute", note)
-
-
-async def _plan(database: Database, asked: list[tuple[str, Any]]) -> list[str]:
-    """How the database executes statements, a line for each step."""
-    sqlite = database.dialect == "sqlite"
-    lines: list[str] = []
-    async with database.reading() as connection:
-        if not sqlite:
-            await connection.execute(text("SET LOCAL enable_seqscan = off"))  # few rows are read whole otherwise
-        for statement, parameters in asked:
-            explain = "EXPLAIN QUERY PLAN" if sqlite else "EXPLAIN"
-            lines += [
-                str(row[-1]) for row in await connection.exec_driver_sql(f"{explain} {statement}", parameters or None)
-            ]
-    return lines
-
-
 def _matches(number: int, given: RunFilter) -> bool:
     told = {
         "status": "success" if number % 7 else "error",
@@ -116,11 +84,11 @@ def _matches(number: int, given: RunFilter) -> bool:
 
 async def test_each_filter_is_found_by_an_index(filled: Database) -> None:
     for given in FILTERS:
-        with _asked(filled) as asked:
+        with asked_of(filled) as asked:
             found = await runs_page(filled, None, given, limit=1000)
         expected = [f"run-{number}" for number in range(RUNS, 0, -1) if _matches(number, given)]
         assert [one.id for one in found.rows] == expected, given
-        for line in await _plan(filled, asked):
+        for line in await plan_of(filled, asked):
             assert "Seq Scan on spanhook" not in line, (given, line)
             assert "SCAN spanhook_" not in line or LIVE in line, (given, line)
 
@@ -129,11 +97,11 @@ async def test_each_filter_is_found_by_an_index(filled: Database) -> None:
     "given", [RunFilter(), RunFilter(agent="agent-4"), RunFilter(search="agent-4", status="error")]
 )
 async def test_a_tenants_page_too(filled: Database, given: RunFilter) -> None:
-    with _asked(filled) as asked:
+    with asked_of(filled) as asked:
         found = await runs_page(filled, "tenant-4", given, limit=1000)
     assert found.rows
     assert {one.tenant_id for one in found.rows} == {"tenant-4"}
-    assert not [line for line in await _plan(filled, asked) if "SCAN spanhook_" in line or "Seq Scan on" in line]
+    assert not [line for line in await plan_of(filled, asked) if "SCAN spanhook_" in line or "Seq Scan on" in line]
 
 
 async def test_pages_of_a_search_follow_each_other(filled: Database) -> None:

@@ -5,14 +5,12 @@ import contextlib
 import os
 import sqlite3
 import threading
-import time
 from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
-from functools import partial
 from typing import Any, Literal, Self
 from urllib.parse import unquote, urlsplit
 
-from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy import Connection, Engine, create_engine, make_url, text
 from sqlalchemy.exc import (
     DataError,
     DBAPIError,
@@ -23,20 +21,14 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.pool import AsyncAdaptedQueuePool, QueuePool
+from sqlalchemy.pool import QueuePool
 
 from spanhook.errors import ConfigurationError, StoreError
+from spanhook.store.control import sqlite
 from spanhook.store.control.migrating import migrate
 
-BUSY_MS = 30_000
-"""How long a connection waits for other writers of the same SQLite file."""
-_CACHE_KIB, _WRITER_CACHE_KIB = 32 * 1024, 128 * 1024
-_CHECKPOINT_PAGES = 8_192
-_LOG_BYTES = 64 * 1024 * 1024
-"""What the log of an SQLite file is cut to after it had to grow."""
 _CONNECTIONS = 8
 _EXPECTED = "expected sqlite:///spanhook.db or postgresql://user@host/database"
-_WRITES = "spanhook_writes"
 _CALLERS = (DataError, IntegrityError, NotSupportedError, ProgrammingError)
 """Errors that say what a statement did, not how the database is."""
 _FULL = ("database or disk is full", "no space left", "disk i/o error")
@@ -56,13 +48,8 @@ class Database:
     def __init__(self, engine: AsyncEngine, url: str, shown: str, path: str) -> None:
         self.engine, self.url, self.shown, self.path = engine, url, shown, path
         self._turn = threading.Lock() if path else contextlib.nullcontext()
-        driver = {} if path else {"pool_pre_ping": True}
-        plain = engine.url.set(drivername="sqlite+pysqlite") if path else engine.url
-        self._threads = create_engine(
-            plain, poolclass=QueuePool, connect_args=_arguments(path), hide_parameters=True, **driver
-        )
-        if path:
-            _listen(self._threads, _WRITER_CACHE_KIB)
+        self._reader = sqlite.reader(path) if path else _threads_of(engine)
+        self._writer = sqlite.writer(path) if path else self._reader
         self.dialect: Literal["sqlite", "postgresql"] = "sqlite" if path else "postgresql"
 
     @classmethod
@@ -88,14 +75,15 @@ class Database:
     async def _begin(self) -> None:
         if self.path:
             with _told(self.shown):
-                await asyncio.to_thread(_prepare, self.path)
+                await asyncio.to_thread(sqlite.prepare, self.path)
         async with self.writing() as connection:
             await connection.run_sync(migrate)
 
     async def close(self) -> None:
         """Close all connections."""
         await self.engine.dispose()
-        self._threads.dispose()
+        self._writer.dispose()
+        self._reader.dispose()
 
     @asynccontextmanager
     async def reading(self) -> AsyncGenerator[AsyncConnection]:
@@ -119,7 +107,7 @@ class Database:
         """
         with _told(self.shown):
             async with self.engine.connect() as plain:
-                connection = await plain.execution_options(**{_WRITES: True})
+                connection = await plain.execution_options(**{sqlite.WRITES: True})
                 async with connection.begin():
                     yield connection
 
@@ -130,7 +118,7 @@ class Database:
         Raises:
             StoreError: As ``reading``.
         """
-        with _told(self.shown), self._threads.connect() as connection, connection.begin():
+        with _told(self.shown), self._reader.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
@@ -142,8 +130,8 @@ class Database:
         Raises:
             StoreError: As ``writing``.
         """
-        with _told(self.shown), self._turn, self._threads.connect() as plain:
-            connection = plain.execution_options(**{_WRITES: True})
+        with _told(self.shown), self._turn, self._writer.connect() as plain:
+            connection = plain.execution_options(**{sqlite.WRITES: True})
             with connection.begin():
                 yield connection
 
@@ -155,11 +143,8 @@ class Database:
         """
         if not self.path:
             return
-        with _told(self.shown), contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as connection:
-            connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
-            connection.execute(f"PRAGMA incremental_vacuum({pages})").fetchall()
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
-            connection.execute("PRAGMA optimize").fetchall()
+        with _told(self.shown), self._turn, contextlib.closing(self._writer.raw_connection()) as connection:
+            sqlite.give_back(connection, pages)
 
     async def ping(self) -> None:
         """Ask the database for nothing.
@@ -210,69 +195,12 @@ def _sqlite(path: str, url: str, folder: str) -> tuple[AsyncEngine, str, str, st
     path = os.path.abspath(os.path.join(folder, path))
     if not os.path.isdir(os.path.dirname(path)):
         raise ConfigurationError(f"{url}: there is no folder {os.path.dirname(path)!r}; create it")
-    engine = create_async_engine(
-        make_url("sqlite+aiosqlite://").set(database=path),
-        poolclass=AsyncAdaptedQueuePool,
-        pool_size=_CONNECTIONS,
-        connect_args=_arguments(path),
-        hide_parameters=True,
-    )
-    _listen(engine.sync_engine)
     shown = f"sqlite:///{path}"
-    return engine, shown, shown, path
+    return sqlite.engine(path), shown, shown, path
 
 
-def _arguments(path: str) -> dict[str, Any]:
-    return {"timeout": BUSY_MS / 1000, "check_same_thread": False} if path else {}
-
-
-def _listen(engine: Engine, cache_kib: int = _CACHE_KIB) -> None:
-    event.listen(engine, "connect", partial(_configure, cache_kib))
-    event.listen(engine, "begin", _begun)
-
-
-def _configure(cache_kib: int, connection: Any, _record: Any) -> None:
-    """Settings of each connection to an SQLite file.
-
-    ``synchronous=FULL``: in WAL mode ``NORMAL`` could lose the last commits when the machine loses power, and what is
-    acknowledged must stay. It costs one ``fsync`` per commit, and many batches share one.
-    """
-    connection.isolation_level = None  # transactions begin as ``_begun`` says, for changes of tables too
-    cursor = connection.cursor()
-    for pragma in (
-        f"busy_timeout={BUSY_MS}",
-        "foreign_keys=ON",
-        "synchronous=FULL",
-        f"cache_size=-{cache_kib}",
-        f"wal_autocheckpoint={_CHECKPOINT_PAGES}",
-        f"journal_size_limit={_LOG_BYTES}",
-        "temp_store=MEMORY",
-        "trusted_schema=OFF",
-    ):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
-
-
-def _begun(connection: Any) -> None:
-    writes = connection.get_execution_options().get(_WRITES)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
-
-
-def _prepare(path: str) -> None:
-    """Set what an SQLite file keeps: a log for writing ahead, and that space can be given back without a rewrite."""
-    connection = sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None)
-    try:
-        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # of a new file; others keep what they have
-        for left in reversed(range(200)):
-            try:
-                connection.execute("PRAGMA journal_mode=WAL")
-                return
-            except sqlite3.OperationalError as error:  # SQLite does not wait for others here
-                if not left or "locked" not in str(error):
-                    raise
-                time.sleep(0.05)
-    finally:
-        connection.close()
+def _threads_of(engine: AsyncEngine) -> Engine:
+    return create_engine(engine.url, poolclass=QueuePool, hide_parameters=True, pool_pre_ping=True)
 
 
 def _postgres(url: str) -> tuple[AsyncEngine, str, str, str]:

@@ -5,7 +5,7 @@ back can take longer than the statement itself. On PostgreSQL the columns are ar
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, islice
 from typing import Any
@@ -18,7 +18,8 @@ from spanhook.store.control.facts import MOST_USED
 
 Rows = Sequence[Sequence[Any]]
 _CHUNKS = (256, 32, 4, 1)
-_KEYS = 500
+_KEYS = (512, 64, 8, 1)
+"""How many keys a statement has, so that there are few statements: each is prepared once, and kept."""
 _INGEST_LOCK = 0x7370616E686F6F6C
 _AROUND = (
     "SELECT s.trace_id, s.owner, s.span_id FROM {} spanhook_spans AS s"
@@ -100,16 +101,14 @@ class _SQLite(Sql):
 
     def among(self, query: str, keys: Sequence[Any]) -> list[Any]:
         found: list[Any] = []
-        for start in range(0, len(keys), _KEYS):
-            some = tuple(keys[start : start + _KEYS])
+        for some in _portions(keys):
             marks = ", ".join("?" * len(some))
             found += self.connection.exec_driver_sql(f"{query} IN ({marks})", some).fetchall()
         return found
 
     def around(self, pairs: Sequence[tuple[bytes, bytes]]) -> list[Any]:
         found: list[Any] = []
-        for start in range(0, len(pairs), _KEYS):
-            some = pairs[start : start + _KEYS]
+        for some in _portions(pairs):
             marks = ", ".join(["(?, ?)"] * len(some))
             # A cross join keeps this order: SQLite would read all spans for ``(a, b) IN (VALUES ...)``.
             query = _AROUND.format(f"(VALUES {marks}) AS wanted CROSS JOIN", "wanted.column1", "wanted.column2")
@@ -161,6 +160,15 @@ class _PostgreSQL(Sql):
 def sql(connection: Connection) -> Sql:
     """The statements for a connection's database."""
     return _PostgreSQL(connection) if connection.dialect.name == "postgresql" else _SQLite(connection)
+
+
+def _portions(keys: Sequence[Any]) -> Iterator[tuple[Any, ...]]:
+    """Keys in portions of few sizes."""
+    given, left = iter(keys), len(keys)
+    for size in _KEYS:
+        for _ in range(left // size):
+            yield tuple(islice(given, size))
+        left %= size
 
 
 @lru_cache(256)

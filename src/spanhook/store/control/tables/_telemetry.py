@@ -22,6 +22,7 @@ execution_logs = Table(
     json_column("results"),
     Index("uq_spanhook_execution_logs_log_id", "log_id", "tenant_id", unique=True),
     Index(None, "tenant_id", "id"),
+    Index(None, "tenant_id", "event_type", "id"),
     Index(None, "event_type", "id"),
     Index(None, "received_ns"),
 )
@@ -40,6 +41,8 @@ hook_statistics = Table(
     json_column("buckets"),
 )
 """Executions of hooks by hour (since the epoch), and how many of them are in which bucket of durations."""
+
+_DECISION_FILTERS = ("hook", "decision", "mode", "event_type", "agent", "user_id")
 
 decisions = Table(
     "spanhook_decisions",
@@ -69,8 +72,7 @@ decisions = Table(
     Index("uq_spanhook_decisions_key", "key", unique=True),
     Index(None, "time_ns", "id"),
     Index(None, "tenant_id", "time_ns", "id"),
-    Index(None, "hook", "time_ns", "id"),
-    Index(None, "decision", "time_ns", "id"),
+    *(Index(None, name, "time_ns", "id") for name in _DECISION_FILTERS),
     Index(None, "run_id"),
     Index(None, "received_ns"),
 )
