@@ -88,9 +88,10 @@ class Journal:
             return (lost(after, first), *self._kept)
         return tuple(self._kept)[after + 1 - first :]
 
-    async def changed(self) -> None:
-        """Wait until there is another event."""
-        await self._changed.wait()
+    async def changed_after(self, after: int) -> None:
+        """Wait until there is an event after this one."""
+        while self.last <= after and not self.closed:
+            await self._changed.wait()
 
     async def read(self, after: int = 0) -> AsyncGenerator[JobEvent]:
         """All events after the one with this id, as they come, until ``done``."""
