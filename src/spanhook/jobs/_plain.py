@@ -13,7 +13,7 @@ _DEEPEST = 100
 
 def plain(value: Any, depth: int = 0) -> Any:
     """A value as JSON has it. What JSON cannot express becomes text, as ``str`` gives it."""
-    if value is None or isinstance(value, bool | int | str) and not isinstance(value, Enum):
+    if value is None or (isinstance(value, bool | int | str) and not isinstance(value, Enum)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)

@@ -11,7 +11,7 @@ from spanhook.jobs._plain import plain
 from spanhook.jobs.events import TEXT
 from spanhook.jobs.job import Retry
 
-Publish = Callable[[str, Mapping[str, Any]], None]
+Publish = Callable[[str, Mapping[str, Any]], object]
 """Called with the type and the data of an event."""
 
 

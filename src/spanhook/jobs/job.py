@@ -103,10 +103,11 @@ class Job:
         Raises:
             ValueError: It is no job.
         """
-        known = {name: fields[name] for name in cls.__dataclass_fields__ if name in fields}
+        known: dict[str, Any] = {name: fields[name] for name in cls.__dataclass_fields__ if name in fields}
         if not {"job_id", "agent"} <= known.keys() or known.get("status", "queued") not in STATUSES:
             raise ValueError("it is not a job")
-        return cls(**{**known, "tools": tuple(known.get("tools") or ())})
+        known["tools"] = tuple(known.get("tools") or ())
+        return cls(**known)
 
 
 @dataclass(frozen=True, slots=True)

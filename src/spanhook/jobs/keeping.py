@@ -1,4 +1,4 @@
-"""Journals of the jobs that this process runs: kept for a while after their end, and written to a log if there is one."""
+"""Journals of the jobs that this process runs: kept for a while after their end, and written to a log if any."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping

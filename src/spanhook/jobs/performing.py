@@ -81,9 +81,7 @@ def _request(asked: Asked, _args: Args, _kwargs: Kwargs) -> Request:
 
 
 def _job_request(asked: Asked, _args: Args, _kwargs: Kwargs) -> Request:
-    return Request(
-        arguments={"job_id": asked.job.job_id, "agent_name": asked.job.agent}, inputs=asked.job.input
-    )
+    return Request(arguments={"job_id": asked.job.job_id, "agent_name": asked.job.agent}, inputs=asked.job.input)
 
 
 def _answer(_asked: Asked, _args: Args, _kwargs: Kwargs, _value: Any) -> Any:
@@ -160,9 +158,7 @@ def _whose(job: Job) -> Generator[None]:
     """The identity of a job, and the trace that it belongs to."""
     token = otel_context.attach(extract(job.trace)) if job.trace else None
     try:
-        with context(
-            tenant_id=job.tenant_id or None, user_id=job.user_id or None, session_id=job.session_id or None
-        ):
+        with context(tenant_id=job.tenant_id or None, user_id=job.user_id or None, session_id=job.session_id or None):
             yield
     finally:
         if token is not None:

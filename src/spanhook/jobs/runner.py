@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from opentelemetry.propagate import inject
 from spanhook.diagnostics import internal
 from spanhook.errors import Reject, SpanhookError, StoreError
 from spanhook.jobs._plain import plain
-from spanhook.jobs.agents import Agent
+from spanhook.jobs.agents import Agent, Publish
 from spanhook.jobs.events import MOST_KEPT, STATUS, JobEvent, Journal
 from spanhook.jobs.job import Job, JobStatus, Transition, TransitionError, new_id
 from spanhook.jobs.keeping import GRACE_S, Journals
@@ -76,9 +76,7 @@ class Runner:
     ) -> None:
         self._agents, self.store, self._settings = agents, store, settings or RunnerSettings()
         self._worker = new_id().replace("job_", "worker_")
-        self._journals = Journals(
-            log, time.time_ns, grace_s=self._settings.grace_s, most=self._settings.events
-        )
+        self._journals = Journals(log, time.time_ns, grace_s=self._settings.grace_s, most=self._settings.events)
         self._watcher = Watcher()
         self._slots = asyncio.Semaphore(self._settings.concurrency)
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -150,7 +148,7 @@ class Runner:
             self._begin(kept)
         return kept
 
-    async def call(self, job: Job, publish: Callable[[str, Mapping[str, Any]], None] | None = None) -> Outcome:
+    async def call(self, job: Job, publish: Publish | None = None) -> Outcome:
         """Run an agent while somebody waits; nothing of it is kept.
 
         Args:
@@ -232,7 +230,7 @@ class Runner:
 
     async def _execute(self, job: Job, journal: Journal) -> None:
         journal.publish(STATUS, {"status": "running", "attempt": job.attempts})
-        publish: Callable[[str, Mapping[str, Any]], Any] = journal.publish
+        publish = journal.publish
         agent = self.agent(job.agent)
         self._watcher.watch(job.job_id, publish)
         try:
@@ -247,7 +245,7 @@ class Runner:
 
     async def _finish(self, job: Job, outcome: Outcome) -> None:
         error = outcome.error
-        used = {"usage": outcome.usage, "tools": outcome.tools}
+        used: dict[str, Any] = {"usage": outcome.usage, "tools": outcome.tools}
         if isinstance(error, asyncio.CancelledError):
             if error.args == ("drain",) and job.retry == "safe" and job.attempts < self._settings.attempts:
                 await self._move(job, "queued", worker=self._worker, lease_ns=0, **used)
@@ -311,7 +309,7 @@ class Runner:
     async def _taken(self, job: Job) -> None:
         if job.status == "running":
             if job.retry != "safe" or job.attempts >= self._settings.attempts:
-                change = {"error": DEAD, "error_type": "ProcessEnded"}
+                change: dict[str, Any] = {"error": DEAD, "error_type": "ProcessEnded"}
                 await self._move(job, "failed", worker="", **change)
                 await self._end(job.job_id)
                 return
