@@ -122,6 +122,7 @@ class Transition:
         seen: The worker that the job was seen with; it is refused if there is another by now. ``None`` for any.
         lease_ns: Until when the claim of a started job holds.
         changes: Other fields of ``Job``.
+        expired: Only if nobody holds the job any more; then anybody may change it.
     """
 
     to: JobStatus
@@ -130,6 +131,7 @@ class Transition:
     seen: str | None = None
     lease_ns: int = 0
     changes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    expired: bool = False
 
 
 def new_id() -> str:
@@ -147,7 +149,9 @@ def moved(job: Job, change: Transition) -> Job:
         raise TransitionError(job, f"job {job.job_id} is {job.status}; it cannot become {change.to}")
     if change.seen is not None and change.seen != job.worker:
         raise TransitionError(job, f"job {job.job_id} has another worker by now")
-    if change.worker and job.status == "running" and change.worker != job.worker:
+    if change.expired and job.lease_ns >= change.at_ns:
+        raise TransitionError(job, f"job {job.job_id} is still held by its worker")
+    if change.worker and not change.expired and job.status == "running" and change.worker != job.worker:
         raise TransitionError(job, f"job {job.job_id} is run by another worker")
     fields = dict(change.changes)
     if change.to == "running":

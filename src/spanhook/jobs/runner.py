@@ -270,8 +270,10 @@ class Runner:
         elif job is None:
             self._journals.forget(job_id)
 
-    async def _move(self, job: Job, to: JobStatus, *, worker: str, lease_ns: int = 0, **changes: Any) -> Job | None:
-        change = Transition(to, time.time_ns(), worker, job.worker, lease_ns, changes)
+    async def _move(
+        self, job: Job, to: JobStatus, *, worker: str, lease_ns: int = 0, expired: bool = False, **changes: Any
+    ) -> Job | None:
+        change = Transition(to, time.time_ns(), worker, job.worker, lease_ns, changes, expired)
         return await self.store.move(job.job_id, change)
 
     # ------------------------------------------------------------------------------------------ claims
@@ -310,10 +312,10 @@ class Runner:
         if job.status == "running":
             if job.retry != "safe" or job.attempts >= self._settings.attempts:
                 change: dict[str, Any] = {"error": DEAD, "error_type": "ProcessEnded"}
-                await self._move(job, "failed", worker="", **change)
+                await self._move(job, "failed", worker="", expired=True, **change)
                 await self._end(job.job_id)
                 return
-            again = await self._move(job, "queued", worker=self._worker, lease_ns=self._lease())
+            again = await self._move(job, "queued", worker=self._worker, lease_ns=self._lease(), expired=True)
             if again is not None:
                 self._begin(again)
         elif len(self._tasks) < self._settings.concurrency + self._settings.waiting:
