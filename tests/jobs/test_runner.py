@@ -10,7 +10,7 @@ import pytest
 import spanhook
 from spanhook import Hooks, Reject
 from spanhook.engine import registry
-from spanhook.jobs import Agent, Job, JobEvent, MemoryJobs, Runner, RunnerSettings, TransitionError, new_job
+from spanhook.jobs import Agent, Job, JobEvent, JobFilter, MemoryJobs, Runner, RunnerSettings, TransitionError, new_job
 
 pytestmark = pytest.mark.anyio
 
@@ -47,8 +47,8 @@ AGENTS = {
 
 
 @asynccontextmanager
-async def running(store: MemoryJobs, **settings: Any) -> AsyncGenerator[Runner]:
-    runner = Runner(AGENTS, store, None, RunnerSettings(**{"beat_s": 0.02, "drain_s": 0.1, **settings}))
+async def running(store: MemoryJobs) -> AsyncGenerator[Runner]:
+    runner = Runner(AGENTS, store, None, RunnerSettings(beat_s=0.02, drain_s=0.1))
     await runner.start()
     try:
         yield runner
@@ -137,10 +137,9 @@ async def test_what_a_dead_process_leaves_is_run_again_only_if_that_is_safe() ->
         left = new_job(name, "x", status="running", retry=retry, worker="worker_dead", attempts=1, lease_ns=1)
         await store.create(left)
     async with running(store) as runner:
-        async with asyncio.timeout(10):
-            while not all(job.finished for job in store._jobs.values()):
-                await asyncio.sleep(0.01)
-        found = {job.agent: job for job in store._jobs.values()}
+        for job in list(await store.list(JobFilter())):
+            await read(runner, job)
+        found = {job.agent: job for job in await store.list(JobFilter())}
         assert (found["answering"].status, found["answering"].attempts) == ("completed", 2)
         assert (found["failing"].status, found["failing"].error_type) == ("failed", "ProcessEnded")
         assert runner.agent("failing")

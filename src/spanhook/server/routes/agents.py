@@ -89,7 +89,7 @@ async def _streamed(services: Services, job: Job) -> Response:
 
     async def work() -> None:
         try:
-            outcome = await services.runner.call(job, lambda type, data: events.put_nowait((type, data)))
+            outcome = await services.runner.call(job, lambda what, data: events.put_nowait((what, data)))
             error, told = outcome.error, {"output": outcome.result, "usage": outcome.usage, "tools": [*outcome.tools]}
         except Exception as raised:
             error, told = raised, {}

@@ -49,7 +49,7 @@ class JobView(BaseModel):
     def of(cls, job: Job) -> "JobView":
         """What is shown of a job."""
         times = {"created_at": job.created_ns, "started_at": job.started_ns, "ended_at": job.ended_ns}
-        own = {name: time_of(ns) if ns else None for name, ns in times.items()}
+        own: dict[str, Any] = {name: time_of(ns) if ns else None for name, ns in times.items()}
         own |= {"tools": [*job.tools], "usage": dict(job.usage)}
         return cls(**{name: own[name] if name in own else getattr(job, name) for name in cls.model_fields})
 
