@@ -36,7 +36,6 @@ def _object(value: Any, depth: int) -> Any:
     dump = getattr(value, "model_dump", None)
     if callable(dump) and not isinstance(value, type):
         return plain(dump(), depth + 1)
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
-        return plain(fields, depth + 1)
+    if dataclasses.is_dataclass(type(value)):
+        return plain({one.name: getattr(value, one.name) for one in dataclasses.fields(type(value))}, depth + 1)
     return str(value)

@@ -84,9 +84,12 @@ class Journals:
                 async for event in journal.read(after):
                     yield event
                 return
-            if self._log is None:
-                break
             told = await ended()
+            if self._log is None:
+                if told is not None:
+                    break
+                await asyncio.sleep(POLL_S)
+                continue
             for event in await self._logged(job_id, after):
                 after = event.id
                 yield event
