@@ -11,6 +11,7 @@ import spanhook
 from spanhook import Hooks, Reject
 from spanhook.engine import registry
 from spanhook.jobs import Agent, Job, JobEvent, JobFilter, MemoryJobs, Runner, RunnerSettings, TransitionError, new_job
+from spanhook.runs import RejectRun, RunContext, RunHooks, set_hooks
 
 pytestmark = pytest.mark.anyio
 
@@ -155,3 +156,28 @@ async def test_a_drain_gives_safe_jobs_back() -> None:
     left = await store.get(job.job_id)
     assert left is not None
     assert (left.status, left.attempts) == ("queued", 1)
+
+
+async def test_before_run_is_asked_once_and_after_run_is_told_at_the_end() -> None:
+    hooks, told = RunHooks(), list[str]()
+
+    @hooks.before_run
+    async def before(ctx: RunContext) -> None:
+        told.append(f"before {ctx.graph_id}")
+        if ctx.graph_id == "failing":
+            raise RejectRun("too many", 429)
+
+    @hooks.after_run
+    def after(ctx: RunContext) -> None:
+        told.append(f"after {ctx.graph_id}")
+
+    set_hooks(hooks)
+    try:
+        async with running(MemoryJobs()) as runner:
+            with pytest.raises(RejectRun):
+                await runner.submit(new_job("failing", None))
+            await read(runner, await runner.submit(new_job("answering", "x")))
+            assert await runner.store.list(JobFilter(agent="failing")) == []
+        assert told == ["before failing", "before answering", "after answering"]
+    finally:
+        set_hooks(None)
