@@ -62,7 +62,6 @@ async def test_readers_go_on_in_the_next_process(database: "Database") -> None:
         seen.append(event)
         if event.type == "text:delta":
             break
-    await asyncio.sleep(0.3)
     await first.close()
     answer.set()
     second = runner()

@@ -53,19 +53,26 @@ class Journal:
         clock: Gives the time in nanoseconds since the epoch.
         first: The id of the first event.
         most: How many are kept.
+        held: Whether readers see an event only once it is released: so none sees what a crash could still undo.
     """
 
-    def __init__(self, clock: Callable[[], int], *, first: int = 1, most: int = MOST_KEPT) -> None:
+    def __init__(self, clock: Callable[[], int], *, first: int = 1, most: int = MOST_KEPT, held: bool = False) -> None:
         self._clock = clock
         self._kept: deque[JobEvent] = deque(maxlen=most)
         self._next = first
-        self._changed = asyncio.Event()
+        self._held, self._released = held, first - 1
+        self._published, self._changed = asyncio.Event(), asyncio.Event()
         self.closed = False
 
     @property
     def last(self) -> int:
         """The id of the last event."""
         return self._next - 1
+
+    @property
+    def readable(self) -> int:
+        """The id of the last event that readers see."""
+        return self._released if self._held else self.last
 
     def publish(self, type: str, data: Mapping[str, Any]) -> JobEvent | None:
         """Add an event; none comes after ``done``."""
@@ -75,9 +82,25 @@ class Journal:
         self._kept.append(event)
         self._next += 1
         self.closed = type == DONE
+        self._published.set()
+        self._published = asyncio.Event()
+        if not self._held:
+            self._wake()
+        return event
+
+    def release(self, upto: int) -> None:
+        """Let readers see the events up to this one."""
+        self._released = upto
+        self._wake()
+
+    def release_all(self) -> None:
+        """Hold nothing back any more."""
+        self._held = False
+        self._wake()
+
+    def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
-        return event
 
     def since(self, after: int) -> Sequence[JobEvent]:
         """What is kept after an event, with ``lost`` in place of what is not."""
@@ -91,17 +114,20 @@ class Journal:
     async def changed_after(self, after: int) -> None:
         """Wait until there is an event after this one."""
         while self.last <= after and not self.closed:
-            await self._changed.wait()
+            await self._published.wait()
 
     async def read(self, after: int = 0) -> AsyncGenerator[JobEvent]:
         """All events after the one with this id, as they come, until ``done``."""
-        after = min(after, self.last)
+        after = min(after, self.readable)
         while True:
             waiting = self._changed  # before looking, as an event may come while those found are passed on
+            until = self.readable
             for event in self.since(after):
+                if event.id > until:
+                    break
                 after = event.id
                 yield event
-            if after >= self.last:
-                if self.closed:
-                    return
+            if self.closed and after >= self.last:
+                return
+            if after >= self.readable:
                 await waiting.wait()

@@ -37,10 +37,13 @@ class Journals:
         if found is not None:
             return found
         last = await self._log.last(job_id) if self._log is not None else 0
-        journal = self._open.setdefault(job_id, Journal(self._clock, first=last + 1, most=self._most))
+        journal = self._open.setdefault(job_id, self._new(last + 1))
         if self._log is not None and job_id not in self._writers:
-            self._writers[job_id] = asyncio.create_task(self._write(self._log, job_id, journal))
+            self._writers[job_id] = asyncio.create_task(self._write(self._log, job_id, journal, last))
         return journal
+
+    def _new(self, first: int) -> Journal:
+        return Journal(self._clock, first=first, most=self._most, held=self._log is not None)
 
     async def close(self, job_id: str, data: Mapping[str, Any]) -> None:
         """End the events of a job with ``done``; they can be read for a while yet."""
@@ -109,14 +112,14 @@ class Journals:
             found.insert(0, lost(after, found[0].id))
         return found
 
-    async def _write(self, log: EventLog, job_id: str, journal: Journal) -> None:
-        after = journal.last
+    async def _write(self, log: EventLog, job_id: str, journal: Journal, after: int) -> None:
         try:
             while True:
                 found = [one for one in journal.since(after) if one.id > after and one.type != "lost"]
                 if found:
                     await asyncio.shield(log.append(job_id, found))
                     after = found[-1].id
+                    journal.release(after)
                 elif journal.closed:
                     return
                 else:
@@ -125,6 +128,7 @@ class Journals:
                         await asyncio.sleep(WRITE_S)
         except Exception as error:  # the job goes on; its readers have the journal
             internal.report("jobs.events", error)
+            journal.release_all()
 
 
 def _has(journal: Journal, after: int) -> bool:
