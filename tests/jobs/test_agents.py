@@ -24,8 +24,8 @@ class Callable:
 
 async def test_async_callables_are_served() -> None:
     told: list[Any] = []
-    assert await Agent("a", plain_function).run(1, "", told.append) == {"given": 1, "bytes": "eA=="}
-    assert await Agent("a", Callable()).run([1], "", told.append) == [1]
+    assert await Agent("a", plain_function).run(1, "", lambda *one: told.append(one)) == {"given": 1, "bytes": "eA=="}
+    assert await Agent("a", Callable()).run([1], "", lambda *one: told.append(one)) == [1]
     assert told == []
 
 

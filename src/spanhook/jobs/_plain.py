@@ -1,7 +1,6 @@
 """What agents take and return, as plain data for JSON."""
 
 import base64
-import dataclasses
 import math
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime, time
@@ -36,6 +35,7 @@ def _object(value: Any, depth: int) -> Any:
     dump = getattr(value, "model_dump", None)
     if callable(dump) and not isinstance(value, type):
         return plain(dump(), depth + 1)
-    if dataclasses.is_dataclass(type(value)):
-        return plain({one.name: getattr(value, one.name) for one in dataclasses.fields(type(value))}, depth + 1)
+    fields: Any = getattr(type(value), "__dataclass_fields__", None)
+    if fields is not None:
+        return plain({name: getattr(value, name) for name in fields}, depth + 1)
     return str(value)

@@ -98,6 +98,12 @@ class Journal:
         self._held = False
         self._wake()
 
+    def end(self) -> None:
+        """Take no more events, although the job has not ended."""
+        self.closed = True
+        self._published.set()
+        self._wake()
+
     def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()

@@ -69,8 +69,8 @@ class Journals:
         for job_id in list(self._timers):
             self.forget(job_id)
         writers, self._writers = list(self._writers.values()), {}
-        for writer in writers:
-            writer.cancel()
+        for journal in self._open.values():
+            journal.end()
         await asyncio.gather(*writers, return_exceptions=True)
 
     async def read(self, job_id: str, after: int, ended: Callable[[], Any]) -> AsyncGenerator[JobEvent]:
@@ -127,8 +127,8 @@ class Journals:
                     if not journal.closed:
                         await asyncio.sleep(WRITE_S)
         except Exception as error:  # the job goes on; its readers have the journal
-            internal.report("jobs.events", error)
             journal.release_all()
+            internal.report("jobs.events", error)
 
 
 def _has(journal: Journal, after: int) -> bool:
