@@ -209,6 +209,7 @@ THROUGH = {
     "server/routes/hook_models": "server/routes/test_hooks",
     "jobs/_plain": "jobs/test_agents",
     "jobs/keeping": "jobs/test_runner",
+    "jobs/running": "jobs/test_runner",
     "jobs/store": "jobs/test_memory_jobs",
     "jobs/watching": "jobs/test_runner",
     "server/routes/agents": "server/routes/test_jobs",

@@ -9,7 +9,8 @@ from spanhook.jobs.file_jobs import FileJobs
 from spanhook.jobs.job import FINAL, STATUSES, Job, JobStatus, Retry, Transition, TransitionError, moved, new_id
 from spanhook.jobs.memory_jobs import MemoryJobs
 from spanhook.jobs.performing import Outcome
-from spanhook.jobs.runner import FullError, NoAgentError, Runner, RunnerSettings, new_job
+from spanhook.jobs.runner import Runner
+from spanhook.jobs.running import FullError, NoAgentError, RunnerSettings, new_job
 from spanhook.jobs.store import EventLog, JobFilter, JobStore
 
 __all__ = [

@@ -35,7 +35,7 @@ def _object(value: Any, depth: int) -> Any:
     dump = getattr(value, "model_dump", None)
     if callable(dump) and not isinstance(value, type):
         return plain(dump(), depth + 1)
-    fields: Any = getattr(type(value), "__dataclass_fields__", None)
-    if fields is not None:
+    fields: Any = getattr(cast("Any", type(value)), "__dataclass_fields__", None)
+    if fields:
         return plain({name: getattr(value, name) for name in fields}, depth + 1)
     return str(value)

@@ -3,58 +3,23 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from opentelemetry.propagate import inject
-
 from spanhook.diagnostics import internal
-from spanhook.errors import Reject, SpanhookError, StoreError
+from spanhook.errors import Reject, StoreError
 from spanhook.jobs._plain import plain
 from spanhook.jobs.agents import Agent, Publish
-from spanhook.jobs.events import MOST_KEPT, STATUS, JobEvent, Journal
+from spanhook.jobs.events import STATUS, JobEvent, Journal
 from spanhook.jobs.job import Job, JobStatus, Transition, TransitionError, new_id
-from spanhook.jobs.keeping import GRACE_S, Journals
+from spanhook.jobs.keeping import Journals
 from spanhook.jobs.performing import JOB, RUN, Outcome, decide, perform
+from spanhook.jobs.running import FullError, NoAgentError, RunnerSettings, done, failure
 from spanhook.jobs.store import EventLog, JobStore
 from spanhook.jobs.watching import Watcher
-from spanhook.model import words
 
 DEAD = "the process that ran it has ended"
 _NS = 1_000_000_000
-
-
-class FullError(SpanhookError):
-    """Too many jobs wait; another may be asked for later."""
-
-
-class NoAgentError(SpanhookError):
-    """There is no agent of that name."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunnerSettings:
-    """How jobs are run.
-
-    Attributes:
-        concurrency: How many run at a time.
-        waiting: How many may wait.
-        lease_s: Seconds after which a job of a process that has died may be taken over.
-        beat_s: Seconds between two renewals; a cancel by another process arrives with one of them.
-        drain_s: Seconds that running jobs have to end when the process stops.
-        attempts: How often a job may begin, if it may run again at all.
-        grace_s: Seconds for which the events of a finished job are kept in memory.
-        events: How many events of a job are kept in memory.
-    """
-
-    concurrency: int = 16
-    waiting: int = 1000
-    lease_s: float = 15.0
-    beat_s: float = 0.5
-    drain_s: float = 2.0
-    attempts: int = 3
-    grace_s: float = GRACE_S
-    events: int = MOST_KEPT
 
 
 class Runner:
@@ -188,7 +153,7 @@ class Runner:
 
         async def ended() -> Mapping[str, Any] | None:
             job = await self.store.get(job_id, None)
-            return {"status": "deleted"} if job is None else _done(job) if job.finished else None
+            return {"status": "deleted"} if job is None else done(job) if job.finished else None
 
         return self._journals.read(job_id, after, ended)
 
@@ -250,10 +215,10 @@ class Runner:
             if error.args == ("drain",) and job.retry == "safe" and job.attempts < self._settings.attempts:
                 await self._move(job, "queued", worker=self._worker, lease_ns=0, **used)
                 return
-            said = {"error": DEAD, "error_type": "Drained"} if error.args == ("drain",) else _failure(error)
+            said = {"error": DEAD, "error_type": "Drained"} if error.args == ("drain",) else failure(error)
             to: JobStatus = "failed"
         elif error is not None:
-            said, to = _failure(error), "failed"
+            said, to = failure(error), "failed"
         else:
             said, to = {"result": plain(outcome.result)}, "completed"
         try:
@@ -266,7 +231,7 @@ class Runner:
         job = await self.store.get(job_id, None)
         if job is not None and job.finished:
             (await self._journals.open(job_id)).publish(STATUS, {"status": job.status})
-            await self._journals.close(job_id, _done(job))
+            await self._journals.close(job_id, done(job))
         elif job is None:
             self._journals.forget(job_id)
 
@@ -322,34 +287,5 @@ class Runner:
             self._begin(job)
 
 
-def new_job(agent: str, given: Any, **fields: Any) -> Job:
-    """A job that is asked for now, in the current trace.
-
-    Args:
-        agent: The agent's name.
-        given: Its input: plain data.
-        **fields: Other fields of ``Job``.
-    """
-    trace: dict[str, str] = {}
-    inject(trace)
-    return Job(job_id=new_id(), agent=agent, input=given, created_ns=time.time_ns(), trace=trace, **fields)
-
-
 def _untold(_type: str, _data: Mapping[str, Any]) -> None:
     """Nobody listens."""
-
-
-def _failure(error: BaseException) -> dict[str, Any]:
-    if isinstance(error, Reject):
-        return {"error": error.reason, "error_type": "Reject", "status_code": error.status_code}
-    return {"error": words(error) or type(error).__name__, "error_type": type(error).__name__}
-
-
-def _done(job: Job) -> dict[str, Any]:
-    """What the last event of a job says."""
-    told: dict[str, Any] = {"job_id": job.job_id, "status": job.status, "usage": dict(job.usage), "tools": [*job.tools]}
-    if job.status == "completed":
-        return {**told, "output": job.result}
-    if job.status == "failed":
-        return {**told, "error": job.error, "error_type": job.error_type, "status_code": job.status_code}
-    return told
