@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
+from spanhook.jobs import Runner, RunnerSettings, load_agent
+from spanhook.jobs.sql_jobs import SQLJobs
 from spanhook.server.authentication import Authentication
 from spanhook.server.budgets import Budgets
 from spanhook.server.dry_runs import DryRuns
@@ -37,9 +39,11 @@ class Services:
         ingestor: Takes telemetry, while the application serves.
         retention: Deletes telemetry that is too old or too much, in the background.
         streams: How many pages are live, by tenant.
+        runner: Runs agents, while the application serves.
     """
 
     ingestor: Ingestor
+    runner: Runner
 
     def __init__(
         self, settings: ServerSettings, database: Database, measures: Measures, authentication: Authentication
@@ -51,6 +55,7 @@ class Services:
         self.sets, self.processes = Sets(database, read_signing_key(settings.signing_key)), Processes(database)
         self.dry_runs = DryRuns(settings, self.handlers.allowed)
         self.retention = Retention(database, _limits(settings))
+        self._agents = {name: load_agent(name, one.target, one.retry) for name, one in settings.agents.items()}
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -58,9 +63,15 @@ class Services:
         self.ingestor = Ingestor(self.database, IngestLimits(body=self.settings.max_telemetry))
         self.measures.watch(self.ingestor, self.retention)
         self.retention.start()
+        jobs = SQLJobs(self.database)
+        settings = RunnerSettings(concurrency=self.settings.jobs)
+        self.runner = Runner(self._agents, jobs, jobs, settings, told=self.measures.job)
+        self.measures.watch_jobs(self.runner)
+        await self.runner.start()
         try:
             yield
         finally:
+            await self.runner.close()
             await self.retention.close()
             await self.ingestor.close()
 

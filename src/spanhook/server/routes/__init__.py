@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from spanhook.server.routes import approvals, budgets, health, hooks, policies, runs, sync, telemetry
+from spanhook.server.routes import agents, approvals, budgets, health, hooks, jobs, policies, runs, sync, telemetry
 
 ROUTERS: tuple[APIRouter, ...] = (
     health.router,
@@ -12,6 +12,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     approvals.router,
     runs.router,
     budgets.router,
+    agents.router,
+    jobs.router,
     telemetry.router,
 )
 
