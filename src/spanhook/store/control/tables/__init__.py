@@ -29,6 +29,7 @@ from spanhook.store.control.tables._telemetry import (
     spans,
     usage,
 )
+from spanhook.store.control.tables._webhooks import webhook_deliveries, webhooks
 
 __all__ = [
     "api_keys",
@@ -51,4 +52,6 @@ __all__ = [
     "settings",
     "spans",
     "usage",
+    "webhook_deliveries",
+    "webhooks",
 ]

@@ -1,0 +1,222 @@
+"""The outbox in the control plane's database: events are put in by the transaction that they are about."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from secrets import token_hex
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, and_, exists, insert, or_, select, update
+from sqlalchemy.sql.elements import ColumnElement
+
+from spanhook.server.sealing import Seal
+from spanhook.store.control import Database, clean, tables
+from spanhook.webhooks import Due, Outcome, envelope, new_event_id
+
+DISABLED = "webhook.disabled"
+"""The event that tells a tenant's other endpoints that one was disabled."""
+_MOST_TRIED = 20
+_KEPT_ERROR = 300
+_hooks, _deliveries = tables.webhooks, tables.webhook_deliveries
+_earlier = _deliveries.alias("earlier")
+
+
+def publish(
+    connection: Connection,
+    tenant: str,
+    event_type: str,
+    data: Mapping[str, Any],
+    *,
+    subject: str = "",
+    only: str = "",
+    source: str = "/spanhook",
+) -> str:
+    """Put an event into the outbox, for each of a tenant's enabled endpoints that has chosen it.
+
+    With an ``AsyncConnection``, call it by ``run_sync``. It is part of the connection's transaction: it is delivered if
+    and only if what it tells of was committed.
+
+    Args:
+        connection: A transaction that writes.
+        tenant: Whose event it is; empty for nobody's.
+        event_type: Its type, such as ``job.completed``.
+        data: What has happened, as plain data.
+        subject: What it is about, such as the id of a job.
+        only: The endpoint that it is for, whatever that has chosen; empty for all.
+        source: Where it has happened, as a URI reference.
+
+    Returns:
+        The event's id; empty if no endpoint wants it.
+    """
+    wanted = [_hooks.c.webhook_id == only] if only else [_hooks.c.tenant_id == tenant, _hooks.c.enabled.is_(True)]
+    rows = connection.execute(select(_hooks.c.webhook_id, _hooks.c.events).where(*wanted)).all()
+    chosen = [webhook_id for webhook_id, events in rows if only or chooses(events, event_type)]
+    if not chosen:
+        return ""
+    now, event_id = time.time_ns(), new_event_id()
+    body = envelope(
+        event_id, event_type, data, source=source, time_ns=now, subject=clean(subject), tenant=clean(tenant)
+    )
+    add(connection, chosen, tenant, event_id, event_type, body)
+    return event_id
+
+
+def add(
+    connection: Connection, webhook_ids: Iterable[str], tenant: str, event_id: str, event_type: str, body: str
+) -> list[str]:
+    """Put deliveries of an event into the outbox. Returns their ids."""
+    now, ids = time.time_ns(), list[str]()
+    for webhook_id in webhook_ids:
+        ids.append(f"dlv_{token_hex(12)}")
+        connection.execute(
+            insert(_deliveries).values(
+                delivery_id=ids[-1],
+                webhook_id=webhook_id,
+                tenant_id=tenant,
+                event_id=event_id,
+                event_type=event_type,
+                body=body,
+                state="pending",
+                due_ns=now,
+                tried=[],
+                created_ns=now,
+            )
+        )
+    return ids
+
+
+def chooses(events: Sequence[str], event_type: str) -> bool:
+    """Whether an endpoint has chosen an event: by its name, by ``job.*``, or by ``*``."""
+    return any(
+        one in ("*", event_type) or (one.endswith(".*") and event_type.startswith(one.removesuffix("*")))
+        for one in events
+    )
+
+
+class ServerOutbox:
+    """The outbox of a database.
+
+    Args:
+        database: The database.
+        seal: What opens the secrets.
+        most_failures: After how many failures in a row an endpoint is disabled; 0 for never.
+    """
+
+    def __init__(self, database: Database, seal: Seal, most_failures: int = 50) -> None:
+        self._database, self._seal, self._most_failures = database, seal, most_failures
+
+    def claim(self, now_ns: int, until_ns: int, most: int) -> list[Due]:
+        """Lease deliveries that are due; see ``Outbox``.
+
+        Raises:
+            StoreError: The database cannot be used now.
+        """
+        query = (
+            select(_deliveries, _hooks.c.url, _hooks.c.secret, _hooks.c.secret_before, _hooks.c.before_until_ns)
+            .join(_hooks, _hooks.c.webhook_id == _deliveries.c.webhook_id)
+            .where(*_claimable(now_ns))
+            .order_by(_deliveries.c.due_ns, _deliveries.c.id)
+            .limit(most)
+        )
+        with self._database.reading_here() as connection:
+            if not connection.execute(query.with_only_columns(_deliveries.c.id)).first():
+                return []  # most looks find nothing, and SQLite has one writer
+        with self._database.writing_here() as connection:
+            if connection.dialect.name == "postgresql":
+                query = query.with_for_update(of=[_hooks, _deliveries], skip_locked=True)
+            rows = connection.execute(query).mappings().all()
+            found = list[Due]()
+            for row in rows:
+                lease = token_hex(8)
+                given = update(_deliveries).where(_deliveries.c.id == row["id"])
+                connection.execute(given.values(lease=lease, leased_until_ns=until_ns))
+                found.append(self._due(row, lease, now_ns))
+        return found
+
+    def settle(self, due: Due, outcome: Outcome) -> None:
+        """Keep what came of an attempt, unless somebody else has leased the delivery since.
+
+        Raises:
+            StoreError: The database cannot be used now.
+        """
+        mine = and_(_deliveries.c.delivery_id == due.delivery_id, _deliveries.c.lease == due.lease)
+        with self._database.writing_here() as connection:
+            hook = self._endpoint(connection, due.webhook_id)
+            tried = connection.execute(select(_deliveries.c.tried).where(mine)).scalar_one_or_none()
+            if tried is None:
+                return
+            connection.execute(
+                update(_deliveries)
+                .where(mine)
+                .values(
+                    state=outcome.state,
+                    attempts=due.attempts + 1,
+                    due_ns=outcome.due_ns,
+                    lease="",
+                    leased_until_ns=0,
+                    ended_ns=0 if outcome.state == "pending" else outcome.time_ns + outcome.duration_ns,
+                    tried=[*tried, _attempt(outcome)][-_MOST_TRIED:],
+                )
+            )
+            if hook is not None:
+                self._count(connection, hook, outcome)
+
+    def _endpoint(self, connection: Connection, webhook_id: str) -> RowMapping | None:
+        query = select(_hooks).where(_hooks.c.webhook_id == webhook_id)
+        if connection.dialect.name == "postgresql":  # first of all, so that two that settle do not wait for each other
+            query = query.with_for_update()
+        return connection.execute(query).mappings().first()
+
+    def _count(self, connection: Connection, hook: RowMapping, outcome: Outcome) -> None:
+        """Count failures in a row, and disable the endpoint if they are too many or it wants no more."""
+        failures = 0 if outcome.state == "delivered" else hook["failures"] + 1
+        if failures == hook["failures"]:
+            return
+        values: dict[str, Any] = {"failures": failures}
+        too_many = bool(self._most_failures) and failures >= self._most_failures
+        if hook["enabled"] and (outcome.gone or too_many):
+            reason = "it answered 410 (Gone)" if outcome.gone else f"{failures} attempts in a row have failed"
+            values |= {"enabled": False, "disabled_reason": reason, "updated_ns": time.time_ns()}
+        connection.execute(update(_hooks).where(_hooks.c.webhook_id == hook["webhook_id"]).values(**values))
+        if "disabled_reason" in values:
+            told = {"webhook_id": hook["webhook_id"], "url": hook["url"], "reason": values["disabled_reason"]}
+            publish(connection, hook["tenant_id"], DISABLED, told, subject=hook["webhook_id"])
+
+    def _due(self, row: RowMapping, lease: str, now_ns: int) -> Due:
+        sealed = [row["secret"], *([row["secret_before"]] if row["before_until_ns"] > now_ns else [])]
+        secrets = tuple(filter(None, (self._seal.open(one, row["webhook_id"]) for one in sealed)))
+        return Due(
+            row["delivery_id"],
+            lease,
+            row["webhook_id"],
+            row["event_id"],
+            row["event_type"],
+            row["url"],
+            secrets,
+            row["body"],
+            row["attempts"],
+        )
+
+
+def _claimable(now_ns: int) -> tuple[ColumnElement[bool], ...]:
+    before = and_(
+        _earlier.c.webhook_id == _deliveries.c.webhook_id,
+        _earlier.c.state == "pending",
+        _earlier.c.id < _deliveries.c.id,
+    )
+    return (
+        _deliveries.c.state == "pending",
+        _deliveries.c.due_ns <= now_ns,
+        _deliveries.c.leased_until_ns <= now_ns,
+        or_(_hooks.c.enabled.is_(True), _deliveries.c.event_type == "webhook.ping"),
+        or_(_hooks.c.ordered.is_(False), ~exists().where(before)),
+    )
+
+
+def _attempt(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "time_ns": outcome.time_ns,
+        "duration_ns": outcome.duration_ns,
+        "status": outcome.status,
+        "error": outcome.error[:_KEPT_ERROR],
+        "response": clean(outcome.response),
+    }
