@@ -55,6 +55,15 @@ ROWS: dict[tuple[str, str], tuple[str | None, Any]] = {
     ("GET", "/v1/budgets"): ("usage:read", None),
     ("POST", "/v1/traces"): ("telemetry:write", {"resourceSpans": []}),
     ("POST", "/v1/metrics"): ("telemetry:write", {"resourceMetrics": []}),
+    ("POST", "/v1/webhooks"): ("webhooks:manage", {"url": "https://hooks.example/"}),
+    ("GET", "/v1/webhooks"): ("webhooks:manage", None),
+    ("GET", "/v1/webhooks/{webhook_id}"): ("webhooks:manage", None),
+    ("PATCH", "/v1/webhooks/{webhook_id}"): ("webhooks:manage", {}),
+    ("DELETE", "/v1/webhooks/{webhook_id}"): ("webhooks:manage", None),
+    ("POST", "/v1/webhooks/{webhook_id}/secret"): ("webhooks:manage", {}),
+    ("POST", "/v1/webhooks/{webhook_id}/test"): ("webhooks:manage", {}),
+    ("GET", "/v1/webhooks/{webhook_id}/deliveries"): ("webhooks:manage", None),
+    ("POST", "/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/resend"): ("webhooks:manage", {}),
     ("POST", "/v1/logs"): ("telemetry:write", {"resourceLogs": []}),
 }
 """Method and path of each route, with the scope that it needs (``None``: it is public) and a body that it takes."""

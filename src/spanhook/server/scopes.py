@@ -13,6 +13,7 @@ Scope = Literal[
     "usage:read",
     "runs:read",
     "telemetry:write",
+    "webhooks:manage",
 ]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 _INCLUDES: dict[Scope, tuple[Scope, ...]] = {

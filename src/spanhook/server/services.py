@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from spanhook.server.authentication import Authentication
 from spanhook.server.budgets import Budgets
@@ -14,6 +14,7 @@ from spanhook.server.policy_store import PolicyStore
 from spanhook.server.processes import Processes
 from spanhook.server.sets import Sets, read_signing_key
 from spanhook.server.settings import ServerSettings
+from spanhook.server.webhooks import Webhooks
 from spanhook.store.control import Database, IngestLimits, Ingestor, Retention, RetentionLimits
 
 _DAY_S = 86_400.0
@@ -36,6 +37,7 @@ class Services:
         dry_runs: Runs definitions on sample contexts.
         ingestor: Takes telemetry, while the application serves.
         retention: Deletes telemetry that is too old or too much, in the background.
+        webhooks: Endpoints that events are sent to; ``None`` if that is not set up.
         streams: How many pages are live, by tenant.
     """
 
@@ -51,6 +53,7 @@ class Services:
         self.sets, self.processes = Sets(database, read_signing_key(settings.signing_key)), Processes(database)
         self.dry_runs = DryRuns(settings, self.handlers.allowed)
         self.retention = Retention(database, _limits(settings))
+        self.webhooks = Webhooks(settings.webhooks, database) if settings.webhooks is not None else None
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -59,7 +62,10 @@ class Services:
         self.measures.watch(self.ingestor, self.retention)
         self.retention.start()
         try:
-            yield
+            async with AsyncExitStack() as stack:
+                if self.webhooks is not None:
+                    await stack.enter_async_context(self.webhooks.running())
+                yield
         finally:
             await self.retention.close()
             await self.ingestor.close()

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from secrets import token_hex
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, and_, exists, insert, or_, select, update
+from sqlalchemy import Connection, RowMapping, and_, exists, func, insert, or_, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
 from spanhook.server.sealing import Seal
@@ -14,6 +14,10 @@ from spanhook.webhooks import Due, Outcome, envelope, new_event_id
 
 DISABLED = "webhook.disabled"
 """The event that tells a tenant's other endpoints that one was disabled."""
+PING = "webhook.ping"
+"""The event that tests an endpoint; it is sent to disabled ones, too."""
+AT_ONCE = 4
+"""How many requests there are to an endpoint at a time, unless it is ordered."""
 _MOST_TRIED = 20
 _KEPT_ERROR = 300
 _hooks, _deliveries = tables.webhooks, tables.webhook_deliveries
@@ -48,7 +52,10 @@ def publish(
         The event's id; empty if no endpoint wants it.
     """
     wanted = [_hooks.c.webhook_id == only] if only else [_hooks.c.tenant_id == tenant, _hooks.c.enabled.is_(True)]
-    rows = connection.execute(select(_hooks.c.webhook_id, _hooks.c.events).where(*wanted)).all()
+    query = select(_hooks.c.webhook_id, _hooks.c.events).where(*wanted)
+    if connection.dialect.name == "postgresql":  # an endpoint that is being deleted gets no more
+        query = query.with_for_update(read=True, key_share=True)
+    rows = connection.execute(query).all()
     chosen = [webhook_id for webhook_id, events in rows if only or chooses(events, event_type)]
     if not chosen:
         return ""
@@ -110,27 +117,46 @@ class ServerOutbox:
         Raises:
             StoreError: The database cannot be used now.
         """
-        query = (
-            select(_deliveries, _hooks.c.url, _hooks.c.secret, _hooks.c.secret_before, _hooks.c.before_until_ns)
-            .join(_hooks, _hooks.c.webhook_id == _deliveries.c.webhook_id)
-            .where(*_claimable(now_ns))
-            .order_by(_deliveries.c.due_ns, _deliveries.c.id)
-            .limit(most)
+        waiting = select(_hooks.c.webhook_id).where(
+            exists().where(_deliveries.c.webhook_id == _hooks.c.webhook_id, *_claimable(now_ns))
         )
         with self._database.reading_here() as connection:
-            if not connection.execute(query.with_only_columns(_deliveries.c.id)).first():
-                return []  # most looks find nothing, and SQLite has one writer
+            endpoints = list(connection.execute(waiting.order_by(func.random()).limit(most)).scalars())
+        if not endpoints:  # most looks find nothing, and SQLite has one writer
+            return []
+        found = list[Due]()
         with self._database.writing_here() as connection:
-            if connection.dialect.name == "postgresql":
-                query = query.with_for_update(of=[_hooks, _deliveries], skip_locked=True)
-            rows = connection.execute(query).mappings().all()
-            found = list[Due]()
-            for row in rows:
-                lease = token_hex(8)
-                given = update(_deliveries).where(_deliveries.c.id == row["id"])
-                connection.execute(given.values(lease=lease, leased_until_ns=until_ns))
-                found.append(self._due(row, lease, now_ns))
+            for one in endpoints:
+                found += self._claim(connection, one, now_ns, until_ns, most - len(found))
+                if len(found) >= most:
+                    break
         return found
+
+    def _claim(self, connection: Connection, webhook_id: str, now_ns: int, until_ns: int, most: int) -> list[Due]:
+        """Lease deliveries of one endpoint, of which only a few are sent at a time: a slow one delays no other."""
+        hook = _locked(connection, webhook_id, skip=True)
+        if hook is None:
+            return []
+        leased = select(func.count()).where(
+            _deliveries.c.webhook_id == webhook_id,
+            _deliveries.c.state == "pending",
+            _deliveries.c.leased_until_ns > now_ns,
+        )
+        at_once = 1 if hook["ordered"] else AT_ONCE
+        free = min(most, at_once - connection.execute(leased).scalar_one())
+        if free <= 0:
+            return []
+        query = (
+            select(_deliveries)
+            .join(_hooks, _hooks.c.webhook_id == _deliveries.c.webhook_id)
+            .where(_deliveries.c.webhook_id == webhook_id, *_claimable(now_ns))
+            .order_by(_deliveries.c.id if hook["ordered"] else _deliveries.c.due_ns, _deliveries.c.id)
+            .limit(free)
+        )
+        rows, lease = connection.execute(query).mappings().all(), token_hex(8)
+        taken = update(_deliveries).where(_deliveries.c.id.in_([row["id"] for row in rows]))
+        connection.execute(taken.values(lease=lease, leased_until_ns=until_ns))
+        return [self._due(hook, row, lease, now_ns) for row in rows]
 
     def settle(self, due: Due, outcome: Outcome) -> None:
         """Keep what came of an attempt, unless somebody else has leased the delivery since.
@@ -140,7 +166,7 @@ class ServerOutbox:
         """
         mine = and_(_deliveries.c.delivery_id == due.delivery_id, _deliveries.c.lease == due.lease)
         with self._database.writing_here() as connection:
-            hook = self._endpoint(connection, due.webhook_id)
+            hook = _locked(connection, due.webhook_id)
             tried = connection.execute(select(_deliveries.c.tried).where(mine)).scalar_one_or_none()
             if tried is None:
                 return
@@ -160,12 +186,6 @@ class ServerOutbox:
             if hook is not None:
                 self._count(connection, hook, outcome)
 
-    def _endpoint(self, connection: Connection, webhook_id: str) -> RowMapping | None:
-        query = select(_hooks).where(_hooks.c.webhook_id == webhook_id)
-        if connection.dialect.name == "postgresql":  # first of all, so that two that settle do not wait for each other
-            query = query.with_for_update()
-        return connection.execute(query).mappings().first()
-
     def _count(self, connection: Connection, hook: RowMapping, outcome: Outcome) -> None:
         """Count failures in a row, and disable the endpoint if they are too many or it wants no more."""
         failures = 0 if outcome.state == "delivered" else hook["failures"] + 1
@@ -181,20 +201,30 @@ class ServerOutbox:
             told = {"webhook_id": hook["webhook_id"], "url": hook["url"], "reason": values["disabled_reason"]}
             publish(connection, hook["tenant_id"], DISABLED, told, subject=hook["webhook_id"])
 
-    def _due(self, row: RowMapping, lease: str, now_ns: int) -> Due:
-        sealed = [row["secret"], *([row["secret_before"]] if row["before_until_ns"] > now_ns else [])]
-        secrets = tuple(filter(None, (self._seal.open(one, row["webhook_id"]) for one in sealed)))
+    def _due(self, hook: RowMapping, row: RowMapping, lease: str, now_ns: int) -> Due:
+        sealed = [hook["secret"], *([hook["secret_before"]] if hook["before_until_ns"] > now_ns else [])]
+        secrets = tuple(filter(None, (self._seal.open(one, hook["webhook_id"]) for one in sealed)))
         return Due(
             row["delivery_id"],
             lease,
-            row["webhook_id"],
+            hook["webhook_id"],
             row["event_id"],
             row["event_type"],
-            row["url"],
+            hook["url"],
             secrets,
             row["body"],
             row["attempts"],
         )
+
+
+def _locked(connection: Connection, webhook_id: str, *, skip: bool = False) -> RowMapping | None:
+    """An endpoint that nobody else changes until the transaction ends. It is locked before its deliveries, so that two
+    transactions never wait for each other.
+    """
+    query = select(_hooks).where(_hooks.c.webhook_id == webhook_id)
+    if connection.dialect.name == "postgresql":
+        query = query.with_for_update(key_share=True, skip_locked=skip)
+    return connection.execute(query).mappings().first()
 
 
 def _claimable(now_ns: int) -> tuple[ColumnElement[bool], ...]:
@@ -207,7 +237,7 @@ def _claimable(now_ns: int) -> tuple[ColumnElement[bool], ...]:
         _deliveries.c.state == "pending",
         _deliveries.c.due_ns <= now_ns,
         _deliveries.c.leased_until_ns <= now_ns,
-        or_(_hooks.c.enabled.is_(True), _deliveries.c.event_type == "webhook.ping"),
+        or_(_hooks.c.enabled.is_(True), _deliveries.c.event_type == PING),
         or_(_hooks.c.ordered.is_(False), ~exists().where(before)),
     )
 

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter
 
-from spanhook.server.routes import approvals, budgets, health, hooks, policies, runs, sync, telemetry
+from spanhook.server.routes import approvals, budgets, health, hooks, policies, runs, sync, telemetry, webhooks
 
 ROUTERS: tuple[APIRouter, ...] = (
     health.router,
@@ -13,6 +13,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     runs.router,
     budgets.router,
     telemetry.router,
+    webhooks.router,
 )
 
 __all__ = ["ROUTERS"]

@@ -1,0 +1,97 @@
+"""Webhooks of one server: the endpoints, and what delivers to them while the application serves."""
+
+import asyncio
+import ssl
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
+
+from sqlalchemy import delete, select
+
+from spanhook.errors import ConfigurationError, StoreError
+from spanhook.server.problems import Problem
+from spanhook.server.sealing import Seal
+from spanhook.server.settings import secret_in
+from spanhook.server.webhook_outbox import ServerOutbox
+from spanhook.server.webhook_settings import WebhookSettings
+from spanhook.server.webhook_store import WebhookStore
+from spanhook.store.control import Database, tables
+from spanhook.webhooks import Deliverer, DestinationError, Destinations, Sender
+
+_DAY_NS = 86_400_000_000_000
+_SWEEP_S, _SWEPT = 60.0, 500
+_table = tables.webhook_deliveries
+
+
+class Webhooks:
+    """Webhooks of one server.
+
+    Args:
+        settings: What can be set of them.
+        database: The database.
+
+    Raises:
+        ConfigurationError: The key or the certificates cannot be used.
+    """
+
+    def __init__(self, settings: WebhookSettings, database: Database) -> None:
+        seal = Seal(secret_in(settings.key_env, "webhooks need"))
+        self._settings, self._database = settings, database
+        self._destinations = Destinations(settings.allowed_networks, plain_http=settings.plain_http)
+        self._sender = Sender(self._destinations, timeout=settings.timeout, context=_context(settings.ca_file))
+        self._outbox = ServerOutbox(database, seal, settings.failures)
+        self._deliverer: Deliverer | None = None
+        self.store = WebhookStore(database, seal)
+
+    async def check(self, url: str) -> None:
+        """Refuse a URL that nothing is sent to. A name that does not resolve yet is accepted.
+
+        Raises:
+            Problem: Nothing is sent there.
+        """
+        try:
+            destination = self._destinations.parse(url)
+            with suppress(OSError, TimeoutError):
+                async with asyncio.timeout(self._settings.timeout):
+                    await self._destinations.addresses(destination)
+        except DestinationError as error:
+            raise Problem("invalid", f"url: {error}") from None
+
+    def wake(self) -> None:
+        """Deliver at once what was put into the outbox. Otherwise it is found within a second."""
+        if self._deliverer is not None:
+            self._deliverer.wake()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Deliver as long as the application serves."""
+        at_once = self._settings.at_once
+        self._deliverer = Deliverer(self._outbox, self._sender, self._settings.schedule, at_once=at_once)
+        tasks = [asyncio.create_task(one) for one in (self._deliverer.run(), self._sweep())]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self._deliverer = None
+
+    async def _sweep(self) -> None:
+        """Delete deliveries that have ended long ago, a few at a time."""
+        while self._settings.keep_days:
+            with suppress(StoreError):
+                while await self._delete(time.time_ns() - int(self._settings.keep_days * _DAY_NS)) == _SWEPT:
+                    await asyncio.sleep(0)
+            await asyncio.sleep(_SWEEP_S)
+
+    async def _delete(self, before_ns: int) -> int:
+        old = select(_table.c.id).where(_table.c.state != "pending", _table.c.ended_ns < before_ns).limit(_SWEPT)
+        async with self._database.writing() as connection:
+            return (await connection.execute(delete(_table).where(_table.c.id.in_(old)))).rowcount
+
+
+def _context(file: str) -> ssl.SSLContext | None:
+    try:
+        return ssl.create_default_context(cafile=file) if file else None
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigurationError(f"webhooks: ca_file {file!r} cannot be read: {error}") from None
