@@ -110,6 +110,7 @@ OTHER_KEY = rsa.generate_private_key(65537, 2048)
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
     settings: dict[str, Any] = {"rate": "1000000/minute", "failures": "1000000/minute"}
+    settings["webhooks"] = {"key_env": "SPANHOOK_TEST_SECRET"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPANHOOK_TEST_SECRET", SECRET)
         with served(tmp_path_factory.mktemp("all"), api_keys=True, tokens=TOKENS, **settings) as one:
@@ -126,7 +127,8 @@ def theirs(server: Served) -> str:
 
 def ask(server: Served, row: tuple[str, str], headers: dict[str, str], **ids: str) -> tuple[int, str]:
     method, path = row
-    given = {"hook_id": "hook_000000000000", "log_id": "0", "run_id": "0", "id": "0", **ids}
+    given = {"hook_id": "hook_000000000000", "log_id": "0", "run_id": "0", "id": "0"}
+    given |= {"webhook_id": "wh_0", "delivery_id": "dlv_0", **ids}
     body: dict[str, Any] = {"json" if row in ROWS else "data": EVERY[row][1]}
     if row in PAGES and method == "POST":
         headers = {"Content-Type": "application/x-www-form-urlencoded", **headers}
