@@ -52,7 +52,7 @@ async def until_done(database: Database, *hooks: Webhook, **settings: Any) -> No
     try:
         async with asyncio.timeout(60):
             for hook in hooks:
-                while await deliveries(database, hook, "pending"):
+                while await deliveries(database, hook, "pending"):  # noqa: ASYNC110 # nothing tells of it
                     await asyncio.sleep(0.01)
     finally:
         task.cancel()
@@ -141,7 +141,7 @@ async def test_failures_in_a_row_disable_and_what_waits_is_kept(database: Databa
             await told(database)
         running = asyncio.create_task(deliverer(database, most_failures=3, schedule=Schedule(9, 0.001, 0.001)).run())
         async with asyncio.timeout(60):
-            while (await store.get(LOCAL, hook.webhook_id)).enabled:
+            while (await store.get(LOCAL, hook.webhook_id)).enabled:  # noqa: ASYNC110 # nothing tells of it
                 await asyncio.sleep(0.01)
         assert len(await deliveries(database, hook, "pending")) == 2
         await store.change(LOCAL, hook.webhook_id, {"enabled": True})

@@ -6,7 +6,8 @@ from spanhook.webhooks import DestinationError, Destinations
 pytestmark = pytest.mark.anyio
 
 REFUSED = [
-    "http://hooks.example/", "ftp://hooks.example/", "file:///etc/passwd", "gopher://hooks.example/", "//hooks.example/",
+    "http://hooks.example/", "ftp://hooks.example/", "file:///etc/passwd", "gopher://hooks.example/",
+    "//hooks.example/",
     "hooks.example", "", "https://", "https:///path", "https://ada:secret@hooks.example/", "https://@hooks.example/",
     "https://hooks.example/#a", "https://hooks.example/#", "https://hooks.example:22/", "https://hooks.example:25/",
     "https://hooks.example:99999/", "https://hooks.example:x/", "https://hooks.example\\@127.0.0.1/",
@@ -56,7 +57,15 @@ async def resolved(*addresses: str, networks: tuple[str, ...] = ()) -> list[str]
 
 async def test_all_addresses_of_a_name_are_checked() -> None:
     assert await resolved("8.8.8.8", "2606:4700::1111", "8.8.8.8") == ["8.8.8.8", "2606:4700::1111"]
-    for one in ("127.0.0.1", "169.254.169.254", "::1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:a00:1::1", "fe80::1%1"):
+    for one in (
+        "127.0.0.1",
+        "169.254.169.254",
+        "::1",
+        "::ffff:10.0.0.1",
+        "64:ff9b::a00:1",
+        "2002:a00:1::1",
+        "fe80::1%1",
+    ):
         for addresses in ((one,), ("8.8.8.8", one), (one, "8.8.8.8")):
             with pytest.raises(DestinationError):
                 await resolved(*addresses)

@@ -26,7 +26,9 @@ def sender(destinations: Destinations = HERE, timeout: float = 5.0) -> Sender:
 
 
 @asynccontextmanager
-async def answering(answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]) -> AsyncGenerator[str]:
+async def answering(
+    answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+) -> AsyncGenerator[str]:
     """A server that does with each connection what it is told. Gives a URL."""
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -118,7 +120,7 @@ async def test_the_name_of_the_url_is_that_of_tls_and_host(tmp_path: Path) -> No
         assert receiver.requests[0]["host"] == f"hooks.example:{receiver.port}"
         with pytest.raises(DeliveryError, match="Hostname mismatch"):
             await secure.post(f"https://other.example:{receiver.port}/a", b"{}", {})
-        with pytest.raises(DeliveryError, match="self-signed|unable to get"):
+        with pytest.raises(DeliveryError, match=r"self-signed|unable to get"):
             await Sender(here, timeout=5).post(f"https://hooks.example:{receiver.port}/a", b"{}", {})
         assert len(receiver.requests) == 1
 
@@ -170,7 +172,7 @@ async def test_one_limit_covers_a_response_that_drips() -> None:
 async def test_errors_name_no_address() -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
-        with pytest.raises(DeliveryError, match="^no connection: Connection refused$"):
+        with pytest.raises(DeliveryError, match=r"^no connection: Connection refused$"):
             await sender().post(f"http://127.0.0.1:{silent.getsockname()[1]}/", b"{}", {})
-    with pytest.raises(DeliveryError, match="^the name cannot be resolved$"):
+    with pytest.raises(DeliveryError, match=r"^the name cannot be resolved$"):
         await sender().post("http://nothing.invalid/", b"{}", {})

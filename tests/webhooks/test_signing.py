@@ -35,6 +35,14 @@ def test_text_beyond_ascii() -> None:
 
 def test_secrets() -> None:
     assert check_secret(new_secret()) != new_secret()
-    for wrong in ("", "whsec_", "whsec_YQ==", "whsec_!", "whsec_é", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", f"whsec_{'YWFh' * 30}"):
+    for wrong in (
+        "",
+        "whsec_",
+        "whsec_YQ==",
+        "whsec_!",
+        "whsec_é",
+        "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        f"whsec_{'YWFh' * 30}",
+    ):
         with pytest.raises(ValueError, match="expected"):
             check_secret(wrong)

@@ -7,8 +7,21 @@ from importlib.util import find_spec
 
 from spanhook.errors import ConfigurationError
 
-_NEEDED = ("fastapi", "uvicorn", "jwt", "limits", "prometheus_client", "sqlalchemy", "aiosqlite", "alembic", "pydantic", "h11")
-_missing = [name for name in (*_NEEDED, "yaml", "jinja2", "sse_starlette", "standardwebhooks") if find_spec(name) is None]
+_NEEDED = (
+    "fastapi",
+    "uvicorn",
+    "jwt",
+    "limits",
+    "prometheus_client",
+    "sqlalchemy",
+    "aiosqlite",
+    "alembic",
+    "pydantic",
+    "h11",
+)
+_missing = [
+    name for name in (*_NEEDED, "yaml", "jinja2", "sse_starlette", "standardwebhooks") if find_spec(name) is None
+]
 if _missing:
     raise ConfigurationError(
         f'spanhook serve needs {", ".join(_missing)}, not installed here: pip install "spanhook[server]"'

@@ -277,7 +277,14 @@ async def _one(connection: AsyncConnection, where: Any) -> Delivery:
 
 async def _record(connection: AsyncConnection, principal: Principal, action: str, one: Webhook) -> None:
     await record(
-        connection, principal, action, one.webhook_id, one.tenant, version=one.version, enabled=one.enabled, url=masked(one.url)
+        connection,
+        principal,
+        action,
+        one.webhook_id,
+        one.tenant,
+        version=one.version,
+        enabled=one.enabled,
+        url=masked(one.url),
     )
 
 

@@ -79,10 +79,10 @@ class Webhooks:
     async def _sweep(self) -> None:
         """Delete deliveries that have ended long ago, a few at a time."""
         while self._settings.keep_days:
+            deleted = 0
             with suppress(StoreError):
-                while await self._delete(time.time_ns() - int(self._settings.keep_days * _DAY_NS)) == _SWEPT:
-                    await asyncio.sleep(0)
-            await asyncio.sleep(_SWEEP_S)
+                deleted = await self._delete(time.time_ns() - int(self._settings.keep_days * _DAY_NS))
+            await asyncio.sleep(0 if deleted == _SWEPT else _SWEEP_S)
 
     async def _delete(self, before_ns: int) -> int:
         old = select(_table.c.id).where(_table.c.state != "pending", _table.c.ended_ns < before_ns).limit(_SWEPT)

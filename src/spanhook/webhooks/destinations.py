@@ -86,7 +86,9 @@ class Destinations:
         if "@" in parts.netloc or parts.fragment or "#" in url:
             raise DestinationError("the URL may have no user, password and fragment")
         if port is not None and port < _RESERVED and port not in _PORTS.values():
-            raise DestinationError(f"port {port} is reserved for other protocols; expected 443, 80, or one from 1024 on")
+            raise DestinationError(
+                f"port {port} is reserved for other protocols; expected 443, 80, or one from 1024 on"
+            )
         host, bracketed = (parts.hostname or "").lower(), "[" in parts.netloc
         shown = f"[{host}]" if bracketed else host
         self._check_host(host, bracketed=bracketed)

@@ -22,7 +22,7 @@ class NewWebhook(Given):
     """An endpoint to be created."""
 
     url: Url
-    events: Chosen = ["*"]
+    events: Chosen = Field(default=["*"])
     description: Description = ""
     enabled: Flag = True
     ordered: Flag = Field(default=False, description="Send an event only after those before it have been delivered.")
@@ -33,7 +33,7 @@ class WebhookChanges(Given):
     """Fields to be changed; the others stay."""
 
     url: Url = ""
-    events: Chosen = []
+    events: Chosen = Field(default=[])
     description: Description = ""
     enabled: Flag = True
     ordered: Flag = False
