@@ -111,7 +111,7 @@ def test_a_tenants_webhooks_are_its_own(server: Served) -> None:
         "https://10.0.0.1/",
         "https://169.254.169.254/latest/meta-data/",
         "https://[::1]/",
-        "https://[64:ff9b::7f00:1]/",
+        "https://[64:ff9b::a00:1]/",
         "https://2130706433/",
         "http://127.1/",
         "ftp://8.8.8.8/",
