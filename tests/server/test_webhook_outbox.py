@@ -10,8 +10,9 @@ from spanhook.server import LOCAL
 from spanhook.server.sealing import Seal
 from spanhook.server.webhook_outbox import ServerOutbox, chooses, publish
 from spanhook.server.webhook_store import Delivery, Webhook, WebhookStore
+from spanhook.store import Outcome
 from spanhook.store.control import Database, tables
-from spanhook.webhooks import Deliverer, Destinations, Outcome, Schedule, Sender
+from spanhook.webhooks import Deliverer, Destinations, Schedule, Sender
 from tests.webhooks.receiver import receiving
 
 pytestmark = pytest.mark.anyio

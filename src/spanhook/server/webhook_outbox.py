@@ -9,8 +9,9 @@ from sqlalchemy import Connection, RowMapping, and_, exists, func, insert, or_, 
 from sqlalchemy.sql.elements import ColumnElement
 
 from spanhook.server.sealing import Seal
+from spanhook.store import Due, Outcome
 from spanhook.store.control import Database, clean, tables
-from spanhook.webhooks import Due, Outcome, envelope, new_event_id
+from spanhook.webhooks import envelope, new_event_id
 
 DISABLED = "webhook.disabled"
 """The event that tells a tenant's other endpoints that one was disabled."""

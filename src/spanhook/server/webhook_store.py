@@ -16,8 +16,9 @@ from spanhook.server.problems import Problem
 from spanhook.server.scopes import Principal
 from spanhook.server.sealing import Seal
 from spanhook.server.webhook_outbox import PING, add, publish
+from spanhook.store import State
 from spanhook.store.control import Database, tables
-from spanhook.webhooks import State, new_secret
+from spanhook.webhooks import new_secret
 
 MOST = 50
 """How many webhooks a tenant may have."""

@@ -16,7 +16,6 @@ if _missing:
 from spanhook.webhooks.deliverer import Deliverer  # noqa: E402
 from spanhook.webhooks.destinations import Destination, DestinationError, Destinations  # noqa: E402
 from spanhook.webhooks.envelope import MEDIA_TYPE, envelope, new_event_id  # noqa: E402
-from spanhook.webhooks.outbox import Due, Outbox, Outcome, State  # noqa: E402
 from spanhook.webhooks.schedule import Schedule  # noqa: E402
 from spanhook.webhooks.sending import Answer, DeliveryError, Sender  # noqa: E402
 from spanhook.webhooks.signing import check_secret, new_secret, signed  # noqa: E402
@@ -29,12 +28,8 @@ __all__ = [
     "Destination",
     "DestinationError",
     "Destinations",
-    "Due",
-    "Outbox",
-    "Outcome",
     "Schedule",
     "Sender",
-    "State",
     "check_secret",
     "envelope",
     "new_event_id",

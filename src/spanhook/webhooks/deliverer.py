@@ -7,9 +7,9 @@ from contextlib import suppress
 
 from spanhook.diagnostics import Repeats, log
 from spanhook.errors import StoreError
+from spanhook.store import Due, Outbox, Outcome
 from spanhook.webhooks.destinations import DestinationError
 from spanhook.webhooks.envelope import MEDIA_TYPE
-from spanhook.webhooks.outbox import Due, Outbox, Outcome
 from spanhook.webhooks.schedule import Schedule, meaning
 from spanhook.webhooks.sending import Answer, DeliveryError, Sender
 from spanhook.webhooks.signing import signed

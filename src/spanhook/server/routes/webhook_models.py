@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from spanhook.server.routes.hook_models import Given, time_of
 from spanhook.server.webhook_store import Delivery, Webhook
-from spanhook.webhooks import State
+from spanhook.store import State
 
 Url = Annotated[str, Field(min_length=1, max_length=2048, description="Where events are sent, with https://.")]
 Chosen = Annotated[

@@ -19,7 +19,7 @@ from spanhook.server.routes.webhook_models import (
 )
 from spanhook.server.scopes import Principal
 from spanhook.server.webhooks import Webhooks
-from spanhook.webhooks import State
+from spanhook.store import State
 
 router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"])
 
