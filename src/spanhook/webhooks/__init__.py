@@ -16,6 +16,8 @@ if _missing:
 from spanhook.webhooks.deliverer import Deliverer  # noqa: E402
 from spanhook.webhooks.destinations import Destination, DestinationError, Destinations  # noqa: E402
 from spanhook.webhooks.envelope import MEDIA_TYPE, envelope, new_event_id  # noqa: E402
+from spanhook.webhooks.forwarder import Forwarder  # noqa: E402
+from spanhook.webhooks.payload import entry_of  # noqa: E402
 from spanhook.webhooks.schedule import Schedule  # noqa: E402
 from spanhook.webhooks.sending import Answer, DeliveryError, Sender  # noqa: E402
 from spanhook.webhooks.signing import check_secret, new_secret, signed  # noqa: E402
@@ -28,9 +30,11 @@ __all__ = [
     "Destination",
     "DestinationError",
     "Destinations",
+    "Forwarder",
     "Schedule",
     "Sender",
     "check_secret",
+    "entry_of",
     "envelope",
     "new_event_id",
     "new_secret",
