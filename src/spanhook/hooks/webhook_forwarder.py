@@ -79,6 +79,7 @@ class WebhookForwarder(Auditor):
         given |= {"allowed_networks": allowed_networks or [], "events": _DEFAULT if events is None else events}
         config = validated(self.Config, given, "webhook_forwarder")
         self._topics = [parse_event(event, "trace") for event in config.events]
+        self.kinds = tuple(dict.fromkeys(kind for topic in self._topics for kind in topic.kinds))
         self._source = quote(config.source, safe="/:~")
         destinations = Destinations(config.allowed_networks, plain_http=config.plain_http)
         try:
@@ -88,7 +89,6 @@ class WebhookForwarder(Auditor):
         box = SQLiteOutbox(config.outbox, config.url, _secrets(config.secret_env), ordered=config.ordered)
         sender, schedule = Sender(destinations, timeout=config.timeout), Schedule(attempts=config.attempts)
         self._forwarder = Forwarder[Event](box, sender, lambda event: entry_of(event, self._source), schedule)
-        self._forwarder.start()
 
     def before(self, op: Operation) -> None:
         """Take the event that the operation begins."""
@@ -118,7 +118,9 @@ def _secrets(variable: str) -> list[str]:
     given: Any = os.environ.get(variable, "").split()
     if not 1 <= len(given) <= 2:
         state = f"has {len(given)} words" if given else "is not set"
-        raise ConfigurationError(f"webhook_forwarder: the environment variable {variable!r} {state}; expected whsec_...")
+        raise ConfigurationError(
+            f"webhook_forwarder: the environment variable {variable!r} {state}; expected whsec_..."
+        )
     try:
         return [check_secret(one) for one in given]
     except ValueError as error:
