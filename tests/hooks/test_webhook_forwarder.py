@@ -13,6 +13,7 @@ import spanhook
 from spanhook import ConfigurationError, Hooks, Operation, Reject, operation
 from spanhook.gating import make
 from spanhook.hooks.webhook_forwarder import WebhookForwarder
+from spanhook.settings import Settings
 from spanhook.store import SQLiteOutbox
 from spanhook.testing import recorder
 from spanhook.webhooks import new_secret
@@ -68,7 +69,7 @@ def test_content_is_sent_if_telemetry_has_it(tmp_path: Path) -> None:
 
     with receiving(secret=SECRET) as receiver:
         hook = forwarder(receiver, tmp_path, "tool.execute.post")
-        with recorder(Hooks(hook), content="SPAN_ONLY"):
+        with recorder(Hooks(hook), settings=Settings(content="SPAN_ONLY")):
             greet("Ada")
             assert hook.flush(30)
         with recorder(Hooks(hook)):
@@ -152,7 +153,7 @@ def test_settings_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.Monkey
         ({"url": "https://hooks.example/", "secret_env": "NO_SECRET"}, "not set"),
     ):
         with pytest.raises(ConfigurationError, match=said):
-            make("spanhook.hooks.webhook_forwarder:WebhookForwarder", {"secret_env": "HOOK_SECRET", **settings})
+            make(WebhookForwarder, {"secret_env": "HOOK_SECRET", **settings})
     monkeypatch.setenv("HOOK_SECRET", "hunter2")
     with pytest.raises(ConfigurationError) as caught:
         WebhookForwarder("https://hooks.example/", "HOOK_SECRET")

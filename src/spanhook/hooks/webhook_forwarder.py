@@ -108,10 +108,10 @@ class WebhookForwarder(Auditor):
 
     def _take(self, op: Operation, phase: Phase, status: Status) -> None:
         for topic in self._topics:
-            if ("*" in topic.kinds or op.kind in topic.kinds) and phase in topic.phases:
-                if topic.includes(phase, status):
-                    self._forwarder.put(Event(op._record, phase))
-                    return
+            chosen = phase in topic.phases and ("*" in topic.kinds or op.kind in topic.kinds)
+            if chosen and topic.includes(phase, status):
+                self._forwarder.put(Event(op._record, phase))
+                return
 
 
 def _secrets(variable: str) -> list[str]:

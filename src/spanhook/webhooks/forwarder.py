@@ -1,8 +1,8 @@
 """Takes events of this process, commits them to an outbox within 50 milliseconds, and delivers them.
 
-Whoever puts an event in waits for nothing: one thread commits, another one delivers. An event is delivered at least once
-from its commit on, in this process or the next one with the same outbox; what has not been committed is lost with the
-process.
+Whoever puts an event in waits for nothing: one thread commits, another one delivers. From its commit on, an event is
+delivered at least once, in this process or the next one with the same outbox. What has not been committed is lost if
+the process is killed.
 """
 
 import asyncio
