@@ -1,6 +1,7 @@
 """A receiver of webhooks on loopback that checks signatures with the reference library."""
 
 import ssl
+import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -29,6 +30,13 @@ class Receiver:
         self.events = list[Any]()
         self.requests = list[dict[str, str]]()
         self._replies, self._lock = iter(replies), Lock()
+
+    def wait_for(self, count: int) -> None:
+        """Wait until so many different events have been accepted."""
+        ends = time.monotonic() + 60
+        while len({event["id"] for event in list(self.events)}) < count:
+            assert time.monotonic() < ends, f"{len(self.events)} of {count} events"
+            time.sleep(0.005)
 
     def take(self, path: str, headers: dict[str, str], body: bytes) -> Reply:
         """What to answer to a request. A wrong signature raises, and the connection breaks."""
