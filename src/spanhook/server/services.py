@@ -64,6 +64,7 @@ class Services:
         try:
             async with AsyncExitStack() as stack:
                 if self.webhooks is not None:
+                    self.measures.watch_webhooks(self.webhooks.figures)
                     await stack.enter_async_context(self.webhooks.running())
                 yield
         finally:

@@ -3,10 +3,12 @@
 import asyncio
 import ssl
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select
 
 from spanhook.errors import ConfigurationError, StoreError
 from spanhook.server.problems import Problem
@@ -19,8 +21,23 @@ from spanhook.store.control import Database, tables
 from spanhook.webhooks import Deliverer, DestinationError, Destinations, Sender
 
 _DAY_NS = 86_400_000_000_000
-_SWEEP_S, _SWEPT = 60.0, 500
+_LOOK_S, _SWEPT = 15.0, 500
 _table = tables.webhook_deliveries
+
+
+@dataclass(slots=True)
+class WebhookFigures:
+    """What became of deliveries.
+
+    Attributes:
+        attempts: How many attempts were ``delivered``, and how many have ``failed``.
+        pending: How many deliveries waited at the last look, those to disabled endpoints included.
+        oldest_s: How many seconds the oldest of them had waited then.
+    """
+
+    attempts: Counter[str]
+    pending: int = 0
+    oldest_s: float = 0.0
 
 
 class Webhooks:
@@ -40,7 +57,8 @@ class Webhooks:
         self._destinations = Destinations(settings.allowed_networks, plain_http=settings.plain_http)
         self._sender = Sender(self._destinations, timeout=settings.timeout, context=_context(settings.ca_file))
         self._outbox = ServerOutbox(database, seal, settings.failures)
-        self._deliverer: Deliverer | None = None
+        self._deliverer = Deliverer(self._outbox, self._sender, settings.schedule, at_once=settings.at_once)
+        self.figures = WebhookFigures(self._deliverer.figures)
         self.store = WebhookStore(database, seal)
 
     async def check(self, url: str) -> None:
@@ -59,14 +77,11 @@ class Webhooks:
 
     def wake(self) -> None:
         """Deliver at once what was put into the outbox. Otherwise it is found within a second."""
-        if self._deliverer is not None:
-            self._deliverer.wake()
+        self._deliverer.wake()
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """Deliver as long as the application serves."""
-        at_once = self._settings.at_once
-        self._deliverer = Deliverer(self._outbox, self._sender, self._settings.schedule, at_once=at_once)
         tasks = [asyncio.create_task(one) for one in (self._deliverer.run(), self._sweep())]
         try:
             yield
@@ -74,15 +89,22 @@ class Webhooks:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            self._deliverer = None
 
     async def _sweep(self) -> None:
-        """Delete deliveries that have ended long ago, a few at a time."""
-        while self._settings.keep_days:
+        """Look how many deliveries wait, and delete those that have ended long ago, a few at a time."""
+        while True:
             deleted = 0
             with suppress(StoreError):
-                deleted = await self._delete(time.time_ns() - int(self._settings.keep_days * _DAY_NS))
-            await asyncio.sleep(0 if deleted == _SWEPT else _SWEEP_S)
+                await self._look()
+                if self._settings.keep_days:
+                    deleted = await self._delete(time.time_ns() - int(self._settings.keep_days * _DAY_NS))
+            await asyncio.sleep(0 if deleted == _SWEPT else _LOOK_S)
+
+    async def _look(self) -> None:
+        query = select(func.count(), func.min(_table.c.created_ns)).where(_table.c.state == "pending")
+        async with self._database.reading() as connection:
+            count, oldest = (await connection.execute(query)).one()
+        self.figures.pending, self.figures.oldest_s = count, (time.time_ns() - (oldest or time.time_ns())) / 1e9
 
     async def _delete(self, before_ns: int) -> int:
         old = select(_table.c.id).where(_table.c.state != "pending", _table.c.ended_ns < before_ns).limit(_SWEPT)
