@@ -3,11 +3,11 @@ import json
 import pytest
 from inline_snapshot import snapshot
 
-from spanhook.webhooks import envelope, new_event_id
+from spanhook.webhooks import cloud_event, new_event_id
 
 
 def test_an_event() -> None:
-    text = envelope(
+    text = cloud_event(
         "evt_1", "tool.execute.post", {"name": "é"}, source="/spanhook/shop", time_ns=1_700_000_000_123_456_789,
         subject="call_1", tenant="acme",
     )  # fmt: skip
@@ -28,13 +28,13 @@ def test_an_event() -> None:
 
 
 def test_what_is_empty_is_left_out() -> None:
-    assert {"subject", "tenantid"}.isdisjoint(json.loads(envelope("e", "t", None, source="/", time_ns=0)))
+    assert {"subject", "tenantid"}.isdisjoint(json.loads(cloud_event("e", "t", None, source="/", time_ns=0)))
 
 
 def test_what_is_no_json() -> None:
     for wrong in (float("nan"), object()):
         with pytest.raises((ValueError, TypeError)):
-            envelope("e", "t", wrong, source="/", time_ns=0)
+            cloud_event("e", "t", wrong, source="/", time_ns=0)
 
 
 def test_ids_have_no_full_stop() -> None:

@@ -1,7 +1,7 @@
 """Sends events of agents to a URL, signed, at least once."""
 
 import os
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -106,7 +106,7 @@ class WebhookForwarder(Auditor):
         """
         return self._forwarder.flush(seconds)
 
-    def _take(self, op: Operation, phase: Phase, status: Status) -> None:
+    def _take(self, op: Operation, phase: Phase, status: Status | Literal[""]) -> None:
         for topic in self._topics:
             chosen = phase in topic.phases and ("*" in topic.kinds or op.kind in topic.kinds)
             if chosen and topic.includes(phase, status):

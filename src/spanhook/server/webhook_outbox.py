@@ -11,7 +11,7 @@ from sqlalchemy.sql.elements import ColumnElement
 from spanhook.server.sealing import Seal
 from spanhook.store import Due, Outcome
 from spanhook.store.control import Database, clean, tables
-from spanhook.webhooks import envelope, new_event_id
+from spanhook.webhooks import cloud_event, new_event_id
 
 DISABLED = "webhook.disabled"
 """The event that tells a tenant's other endpoints that one was disabled."""
@@ -61,7 +61,7 @@ def publish(
     if not chosen:
         return ""
     now, event_id = time.time_ns(), new_event_id()
-    body = envelope(
+    body = cloud_event(
         event_id, event_type, data, source=source, time_ns=now, subject=clean(subject), tenant=clean(tenant)
     )
     add(connection, chosen, tenant, event_id, event_type, body)

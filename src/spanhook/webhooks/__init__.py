@@ -15,7 +15,7 @@ if _missing:
 
 from spanhook.webhooks.deliverer import Deliverer  # noqa: E402
 from spanhook.webhooks.destinations import Destination, DestinationError, Destinations  # noqa: E402
-from spanhook.webhooks.envelope import MEDIA_TYPE, envelope, new_event_id  # noqa: E402
+from spanhook.webhooks.envelope import MEDIA_TYPE, cloud_event, new_event_id  # noqa: E402
 from spanhook.webhooks.forwarder import Forwarder  # noqa: E402
 from spanhook.webhooks.payload import entry_of  # noqa: E402
 from spanhook.webhooks.schedule import Schedule  # noqa: E402
@@ -34,8 +34,8 @@ __all__ = [
     "Schedule",
     "Sender",
     "check_secret",
+    "cloud_event",
     "entry_of",
-    "envelope",
     "new_event_id",
     "new_secret",
     "signed",

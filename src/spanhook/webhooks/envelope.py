@@ -17,7 +17,7 @@ def new_event_id() -> str:
     return f"evt_{secrets.token_hex(12)}"
 
 
-def envelope(
+def cloud_event(
     event_id: str, event_type: str, data: Any, *, source: str, time_ns: int, subject: str = "", tenant: str = ""
 ) -> str:
     """An event as JSON text.

@@ -12,7 +12,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from spanhook.diagnostics import Repeats, internal, log
 from spanhook.errors import ConfigurationError, StoreError
@@ -155,7 +155,7 @@ class Forwarder(Generic[T]):
             log.warning("spanhook: events for a webhook wait: %s", error)
 
 
-_open: "weakref.WeakSet[Forwarder[object]]" = weakref.WeakSet()
+_open: "weakref.WeakSet[Forwarder[Any]]" = weakref.WeakSet()
 
 
 def _commit_all() -> None:

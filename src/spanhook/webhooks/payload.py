@@ -7,7 +7,7 @@ from typing import Any, cast
 from spanhook.model import Event
 from spanhook.store import OutboxEntry
 from spanhook.telemetry import concealed_for, telemetry
-from spanhook.webhooks.envelope import envelope, new_event_id
+from spanhook.webhooks.envelope import cloud_event, new_event_id
 
 MOST_BYTES = 256 * 1024
 """The largest body with content; a larger one goes without it."""
@@ -30,7 +30,7 @@ def entry_of(event: Event, source: str) -> OutboxEntry:
     time_ns, event_id = int(event.timestamp.timestamp() * 1e9), new_event_id()
 
     def written(data: Mapping[str, Any]) -> str:
-        return envelope(
+        return cloud_event(
             event_id,
             event.type,
             data,

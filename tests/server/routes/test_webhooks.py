@@ -150,3 +150,9 @@ def test_without_a_key_there_are_none(tmp_path: Any) -> None:
     with served(tmp_path) as server:
         response = server.client.get("/v1/webhooks")
         assert (response.status_code, response.json()["code"]) == (404, "not_found")
+
+
+def test_metrics_tell_what_waits_and_what_came_of_attempts(server: Served) -> None:
+    told = server.client.get("/metrics", headers=bearer(token("the operators", ["usage:read"]))).text
+    for name in ('attempts_total{result="delivered"}', 'attempts_total{result="failed"}', "pending", "oldest_seconds"):
+        assert f"\nspanhook_server_webhook_{name} " in told
