@@ -98,6 +98,12 @@ async def test_what_is_not_committed_is_not_delivered(database: Database) -> Non
     assert not await deliveries(database, hook)
 
 
+async def test_an_event_that_is_too_large_goes_without_its_data(database: Database) -> None:
+    hook, _ = await endpoint(database, "https://hooks.example/")
+    await told(database, result="x" * 300_000)
+    assert '"data":{"data_left_out":true}' in (await deliveries(database, hook))[0].body
+
+
 async def test_failures_are_tried_again_and_end_among_the_dead(database: Database) -> None:
     with receiving(500, 302, 204, *[503] * 4) as receiver:
         hook, receiver.secret = await endpoint(database, receiver.url, ordered=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from sqlalchemy import update
 
 from spanhook.errors import ConfigurationError
 from spanhook.server import LOCAL
@@ -14,7 +15,7 @@ from spanhook.server.webhook_outbox import publish
 from spanhook.server.webhook_settings import WebhookSettings
 from spanhook.server.webhook_store import WebhookStore
 from spanhook.server.webhooks import Webhooks
-from spanhook.store.control import Database
+from spanhook.store.control import Database, tables
 from tests.server.serving import SECRET
 from tests.server.test_running import command
 from tests.webhooks.receiver import receiving
@@ -54,10 +55,6 @@ def test_every_event_arrives_through_kills_at_any_moment(tmp_path: Path, monkeyp
 
 async def forget_leases(url: str) -> None:
     """What the killed server has leased is due at once, and not after a minute."""
-    from sqlalchemy import update
-
-    from spanhook.store.control import tables
-
     database = await Database.open(url)
     try:
         async with database.writing() as connection:
@@ -75,3 +72,23 @@ async def test_settings_that_cannot_be_used(database: Database, monkeypatch: pyt
         Webhooks(WebhookSettings(key_env="WEBHOOK_KEY", ca_file="/nowhere.pem"), database)
     with pytest.raises(ValueError, match="no network"):
         WebhookSettings(key_env="WEBHOOK_KEY", allowed_networks=("10.0.0.1/8",))
+
+
+@pytest.mark.anyio
+async def test_what_has_ended_long_ago_is_deleted(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEBHOOK_KEY", SECRET)
+    webhooks = Webhooks(WebhookSettings(key_env="WEBHOOK_KEY"), database)
+    fields = {"url": "https://127.0.0.1/", "events": ["*"], "enabled": True, "ordered": False}
+    hook, _ = await webhooks.store.create(LOCAL, "", fields)
+    for number in range(3):
+        async with database.writing() as connection:
+            await connection.run_sync(publish, "", "job.completed", {"n": number})
+    first, *_ = (await webhooks.store.deliveries(LOCAL, hook.webhook_id))[0]
+    async with database.writing() as connection:
+        table = tables.webhook_deliveries
+        old = update(table).where(table.c.delivery_id == first.delivery_id)
+        await connection.execute(old.values(state="dead", ended_ns=1))
+    async with webhooks.running():
+        while len(left := (await webhooks.store.deliveries(LOCAL, hook.webhook_id))[0]) > 2:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    assert first.delivery_id not in {one.delivery_id for one in left}

@@ -19,6 +19,8 @@ PING = "webhook.ping"
 """The event that tests an endpoint; it is sent to disabled ones, too."""
 AT_ONCE = 4
 """How many requests there are to an endpoint at a time, unless it is ordered."""
+MOST_BYTES = 256 * 1024
+"""The largest body; a larger one goes without its data."""
 _MOST_TRIED = 20
 _KEPT_ERROR = 300
 _hooks, _deliveries = tables.webhooks, tables.webhook_deliveries
@@ -60,10 +62,16 @@ def publish(
     chosen = [webhook_id for webhook_id, events in rows if only or chooses(events, event_type)]
     if not chosen:
         return ""
-    now, event_id = time.time_ns(), new_event_id()
-    body = cloud_event(
-        event_id, event_type, data, source=source, time_ns=now, subject=clean(subject), tenant=clean(tenant)
-    )
+    event_id = new_event_id()
+    about: dict[str, Any] = {
+        "source": source,
+        "time_ns": time.time_ns(),
+        "subject": clean(subject),
+        "tenant": clean(tenant),
+    }
+    body = cloud_event(event_id, event_type, data, **about)
+    if len(body) > MOST_BYTES:
+        body = cloud_event(event_id, event_type, {"data_left_out": True}, **about)
     add(connection, chosen, tenant, event_id, event_type, body)
     return event_id
 

@@ -107,7 +107,7 @@ class Webhooks:
         self.figures.pending, self.figures.oldest_s = count, (time.time_ns() - (oldest or time.time_ns())) / 1e9
 
     async def _delete(self, before_ns: int) -> int:
-        old = select(_table.c.id).where(_table.c.state != "pending", _table.c.ended_ns < before_ns).limit(_SWEPT)
+        old = select(_table.c.id).where(_table.c.ended_ns.between(1, before_ns)).limit(_SWEPT)
         async with self._database.writing() as connection:
             return (await connection.execute(delete(_table).where(_table.c.id.in_(old)))).rowcount
 

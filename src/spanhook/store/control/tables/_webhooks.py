@@ -45,7 +45,9 @@ webhook_deliveries = Table(
     number("created_ns"),
     number("ended_ns"),
     Index("uq_spanhook_webhook_deliveries_delivery_id", "delivery_id", unique=True),
-    Index(None, "state", "due_ns"),
+    Index(None, "state", "created_ns"),
+    Index(None, "ended_ns"),
+    Index(None, "webhook_id", "state", "due_ns"),
     Index(None, "webhook_id", "state", "id"),
     Index(None, "webhook_id", "id"),
 )

@@ -40,7 +40,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=f"pk_{_DELIVERIES}"),
     )
     op.create_index(f"uq_{_DELIVERIES}_delivery_id", _DELIVERIES, ["delivery_id"], unique=True)
-    _index(_DELIVERIES, "state", "due_ns")
+    _index(_DELIVERIES, "state", "created_ns")
+    _index(_DELIVERIES, "ended_ns")
+    _index(_DELIVERIES, "webhook_id", "state", "due_ns")
     _index(_DELIVERIES, "webhook_id", "state", "id")
     _index(_DELIVERIES, "webhook_id", "id")
 
