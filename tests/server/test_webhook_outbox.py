@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import select
 
 from spanhook.server import LOCAL
 from spanhook.server.sealing import Seal
@@ -49,15 +49,16 @@ def deliverer(database: Database, schedule: Schedule = SOON, **settings: Any) ->
 
 async def until_done(database: Database, *hooks: Webhook, **settings: Any) -> None:
     """Deliver until nothing is pending."""
-    task = asyncio.create_task(deliverer(database, **settings).run())
+    running = deliverer(database, **settings)
+    task = asyncio.create_task(running.run())
     try:
         async with asyncio.timeout(60):
             for hook in hooks:
                 while await deliveries(database, hook, "pending"):  # noqa: ASYNC110 # nothing tells of it
                     await asyncio.sleep(0.01)
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        running.stop()
+        await task
 
 
 def test_what_an_endpoint_chooses() -> None:
@@ -146,16 +147,15 @@ async def test_failures_in_a_row_disable_and_what_waits_is_kept(database: Databa
         hook, receiver.secret = await endpoint(database, receiver.url, ordered=True)
         for _ in range(3):
             await told(database)
-        running = asyncio.create_task(deliverer(database, most_failures=3, schedule=Schedule(9, 0.001, 0.001)).run())
+        failing = deliverer(database, most_failures=3, schedule=Schedule(9, 0.001, 0.001))
+        running = asyncio.create_task(failing.run())
         async with asyncio.timeout(60):
             while (await store.get(LOCAL, hook.webhook_id)).enabled:  # noqa: ASYNC110 # nothing tells of it
                 await asyncio.sleep(0.01)
         assert len(await deliveries(database, hook, "pending")) == 2
         await store.change(LOCAL, hook.webhook_id, {"enabled": True})
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        async with database.writing() as connection:  # a request that was given up leaves its lease
-            await connection.execute(update(tables.webhook_deliveries).values(leased_until_ns=0))
+        failing.stop()
+        await running
         await until_done(database, hook)
         assert len({event["id"] for event in receiver.events}) == 3
 
@@ -178,10 +178,11 @@ async def test_two_deliverers_share_an_outbox(database: Database) -> None:
     with receiving() as receiver:
         hook, receiver.secret = await endpoint(database, receiver.url)
         ids = [await told(database) for _ in range(40)]
-        other = asyncio.create_task(deliverer(database).run())
+        second = deliverer(database)
+        other = asyncio.create_task(second.run())
         await until_done(database, hook)
-        other.cancel()
-        await asyncio.gather(other, return_exceptions=True)
+        second.stop()
+        await other
         assert sorted(event["id"] for event in receiver.events) == sorted(ids)
 
 

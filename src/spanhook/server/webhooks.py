@@ -58,6 +58,7 @@ class Webhooks:
         self._sender = Sender(self._destinations, timeout=settings.timeout, context=_context(settings.ca_file))
         self._outbox = ServerOutbox(database, seal, settings.failures)
         self._deliverer = Deliverer(self._outbox, self._sender, settings.schedule, at_once=settings.at_once)
+        self._stopped = asyncio.Event()
         self.figures = WebhookFigures(self._deliverer.figures)
         self.store = WebhookStore(database, seal)
 
@@ -81,24 +82,26 @@ class Webhooks:
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
-        """Deliver as long as the application serves."""
+        """Deliver as long as the application serves. Nothing is cancelled within the database."""
         tasks = [asyncio.create_task(one) for one in (self._deliverer.run(), self._sweep())]
         try:
             yield
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            self._deliverer.stop()
+            self._stopped.set()
+            await asyncio.gather(*tasks)
 
     async def _sweep(self) -> None:
         """Look how many deliveries wait, and delete those that have ended long ago, a few at a time."""
-        while True:
+        while not self._stopped.is_set():
             deleted = 0
             with suppress(StoreError):
                 await self._look()
                 if self._settings.keep_days:
                     deleted = await self._delete(time.time_ns() - int(self._settings.keep_days * _DAY_NS))
-            await asyncio.sleep(0 if deleted == _SWEPT else _LOOK_S)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0 if deleted == _SWEPT else _LOOK_S):
+                    await self._stopped.wait()
 
     async def _look(self) -> None:
         query = select(func.count(), func.min(_table.c.created_ns)).where(_table.c.state == "pending")

@@ -25,6 +25,8 @@ _tracer = trace.get_tracer("spanhook.webhooks", __version__)
 _SECOND = 1_000_000_000
 LEASE_S = 60.0
 """How long a delivery is leased; longer than a request may take."""
+GRACE_S = 1.0
+"""How long requests may take to end when the deliverer stops."""
 
 
 class Deliverer:
@@ -55,7 +57,7 @@ class Deliverer:
         self._outbox, self._sender, self._schedule = outbox, sender, schedule
         self._at_once, self._look_every, self._clock = at_once, look_every, clock
         self._running = set[asyncio.Task[None]]()
-        self._woken = asyncio.Event()
+        self._woken, self._stopping = asyncio.Event(), False
         self._repeats = Repeats()
         self.figures = Counter[str](delivered=0, failed=0)
 
@@ -64,16 +66,23 @@ class Deliverer:
         self._woken.set()
 
     async def run(self) -> None:
-        """Deliver until this is cancelled. Requests that were begun are then given up, and their leases end."""
+        """Deliver until ``stop`` is called. Requests that last longer are then given up, and their leases end."""
         try:
-            while True:
+            while not self._stopping:
                 self._woken.clear()
                 if not await self._begin():
                     await self._wait()
+            if self._running:
+                await asyncio.wait(self._running, timeout=GRACE_S)
         finally:
             for task in self._running:
                 task.cancel()
             await asyncio.gather(*self._running, return_exceptions=True)
+
+    def stop(self) -> None:
+        """Begin no more, for good. Call it on the deliverer's loop."""
+        self._stopping = True
+        self._woken.set()
 
     async def deliver_due(self) -> int:
         """Deliver what is due now, and wait until that is done. Returns how many deliveries were tried."""
