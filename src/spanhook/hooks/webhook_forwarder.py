@@ -11,7 +11,6 @@ from spanhook.gating import Auditor, handler, parse_event, validated
 from spanhook.model import Event, Operation
 from spanhook.semconv import Phase, Status
 from spanhook.store import SQLiteOutbox
-from spanhook.webhooks import DestinationError, Destinations, Forwarder, Schedule, Sender, check_secret, entry_of
 
 _DEFAULT = ["agent.invoke", "job", "cron.execute"]
 
@@ -74,6 +73,9 @@ class WebhookForwarder(Auditor):
         allowed_networks: list[str] | None = None,
         plain_http: bool = False,
     ) -> None:
+        # An extra, without which the settings can be described all the same.
+        from spanhook.webhooks import DestinationError, Destinations, Forwarder, Schedule, Sender, entry_of
+
         given = {"url": url, "secret_env": secret_env, "outbox": outbox, "source": source, "ordered": ordered}
         given |= {"attempts": attempts, "timeout": timeout, "plain_http": plain_http}
         given |= {"allowed_networks": allowed_networks or [], "events": _DEFAULT if events is None else events}
@@ -115,6 +117,8 @@ class WebhookForwarder(Auditor):
 
 
 def _secrets(variable: str) -> list[str]:
+    from spanhook.webhooks import check_secret
+
     given: Any = os.environ.get(variable, "").split()
     if not 1 <= len(given) <= 2:
         state = f"has {len(given)} words" if given else "is not set"
