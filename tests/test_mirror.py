@@ -244,7 +244,6 @@ THROUGH = {
     "server/webhook_settings": "server/routes/test_webhooks",
     "server/webhook_store": "server/test_webhook_outbox",
     "store/outbox": "store/test_sqlite_outbox",
-    "webhooks/deliverer": "server/test_webhook_outbox",
     "webhooks/forwarder": "hooks/test_webhook_forwarder",
     "webhooks/payload": "hooks/test_webhook_forwarder",
     "store/control/paging": "store/control/test_runs",

@@ -22,13 +22,14 @@ class Receiver:
         secret: What signatures are checked with; empty for none.
         events: The bodies of requests that were accepted, as data, in their order.
         requests: The headers of all requests, with names in lower case, and ``:path``.
+        accepted: The same of those that were accepted.
     """
 
     def __init__(self, port: int, scheme: str, replies: Iterable[Reply], secret: str) -> None:
         self.host, self.url, self.secret = f"127.0.0.1:{port}", f"{scheme}://127.0.0.1:{port}/hook", secret
         self.port = port
         self.events = list[Any]()
-        self.requests = list[dict[str, str]]()
+        self.requests, self.accepted = list[dict[str, str]](), list[dict[str, str]]()
         self._replies, self._lock = iter(replies), Lock()
 
     def wait_for(self, count: int) -> None:
@@ -46,6 +47,7 @@ class Receiver:
             status, given = next(self._replies, (204, {}))
             if status < 300:
                 self.events.append(event)
+                self.accepted.append(self.requests[-1])
             return status, given
 
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 
 from opentelemetry import trace
-from opentelemetry.trace import SpanKind, StatusCode
+from opentelemetry.trace import SpanKind, StatusCode, Tracer
 
 from spanhook import semconv
 from spanhook.diagnostics import Repeats, log
@@ -21,7 +21,6 @@ from spanhook.webhooks.schedule import Schedule, meaning
 from spanhook.webhooks.sending import Answer, DeliveryError, Sender
 from spanhook.webhooks.signing import signed
 
-_tracer = trace.get_tracer("spanhook.webhooks", __version__)
 _SECOND = 1_000_000_000
 LEASE_S = 60.0
 """How long a delivery is leased; longer than a request may take."""
@@ -39,6 +38,7 @@ class Deliverer:
         at_once: How many requests there may be at a time.
         look_every: Seconds between two looks for what others have put into the outbox.
         clock: Nanoseconds since the epoch.
+        tracer: What attempts are recorded with; by default the global provider's.
 
     Attributes:
         figures: How many attempts were ``delivered``, and how many have ``failed``.
@@ -53,10 +53,12 @@ class Deliverer:
         at_once: int = 16,
         look_every: float = 1.0,
         clock: Callable[[], int] = time.time_ns,
+        tracer: Tracer | None = None,
     ) -> None:
         self._outbox, self._sender, self._schedule = outbox, sender, schedule
         self._at_once, self._look_every, self._clock = at_once, look_every, clock
         self._running = set[asyncio.Task[None]]()
+        self._tracer = tracer or trace.get_tracer("spanhook.webhooks", __version__)
         self._woken, self._stopping = asyncio.Event(), False
         self._repeats = Repeats()
         self.figures = Counter[str](delivered=0, failed=0)
@@ -134,7 +136,7 @@ class Deliverer:
             semconv.CLOUDEVENTS_EVENT_TYPE: due.event_type,
             semconv.SERVER_ADDRESS: urlsplit(due.url).hostname or "",
         }
-        with _tracer.start_as_current_span("POST", kind=SpanKind.CLIENT, attributes=about) as span:
+        with self._tracer.start_as_current_span("POST", kind=SpanKind.CLIENT, attributes=about) as span:
             outcome = await self._outcome(due)
             if outcome.status:
                 span.set_attribute(semconv.HTTP_RESPONSE_STATUS_CODE, outcome.status)
