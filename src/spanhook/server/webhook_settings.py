@@ -30,7 +30,7 @@ class WebhookSettings(BaseModel):
     timeout: float = Field(default=15, gt=0, le=30)
     attempts: int = Field(default=12, ge=1, le=50)
     failures: int = Field(default=50, ge=0, le=100_000)
-    at_once: int = Field(default=16, ge=1, le=256)
+    at_once: int = Field(default=64, ge=1, le=256)
     keep_days: float = Field(default=30, ge=0, le=36_500)
 
     @field_validator("allowed_networks")

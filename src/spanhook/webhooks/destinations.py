@@ -145,7 +145,7 @@ def _network(text: str) -> Network:
         raise ConfigurationError(f"{text!r} is no network: {error}; expected one such as 10.1.0.0/16") from None
 
 
-_threads = ThreadPoolExecutor(8, "spanhook-resolve")
+_threads = ThreadPoolExecutor(128, "spanhook-resolve")
 """Threads of their own: a name server that does not answer keeps nobody else waiting."""
 
 
