@@ -242,6 +242,7 @@ THROUGH = {
     "store/control/migrations/versions/v0004_webhooks": "store/control/test_database",
     "server/routes/webhook_models": "server/routes/test_webhooks",
     "server/webhook_settings": "server/routes/test_webhooks",
+    "server/stored_webhooks": "server/test_webhook_outbox",
     "server/webhook_store": "server/test_webhook_outbox",
     "store/outbox": "store/test_sqlite_outbox",
     "webhooks/forwarder": "hooks/test_webhook_forwarder",

@@ -8,8 +8,9 @@ from sqlalchemy import select
 
 from spanhook.server import LOCAL
 from spanhook.server.sealing import Seal
+from spanhook.server.stored_webhooks import Delivery, Webhook
 from spanhook.server.webhook_outbox import ServerOutbox, chooses, publish
-from spanhook.server.webhook_store import Delivery, Webhook, WebhookStore
+from spanhook.server.webhook_store import WebhookStore
 from spanhook.store import Outcome
 from spanhook.store.control import Database, tables
 from spanhook.webhooks import Deliverer, Destinations, Schedule, Sender

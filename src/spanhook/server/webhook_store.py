@@ -2,11 +2,10 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from secrets import token_hex
 from typing import Any
 
-from sqlalchemy import RowMapping, and_, delete, func, insert, or_, select, update
+from sqlalchemy import and_, delete, func, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from spanhook.server.audit import record
@@ -15,6 +14,7 @@ from spanhook.server.masking import masked
 from spanhook.server.problems import Problem
 from spanhook.server.scopes import Principal
 from spanhook.server.sealing import Seal
+from spanhook.server.stored_webhooks import Delivery, Webhook, stored_delivery, stored_webhook
 from spanhook.server.webhook_outbox import PING, add, publish
 from spanhook.store import State
 from spanhook.store.control import Database, tables
@@ -24,64 +24,6 @@ MOST = 50
 """How many webhooks a tenant may have."""
 _hooks, _deliveries = tables.webhooks, tables.webhook_deliveries
 _SECOND = 1_000_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Webhook:
-    """An endpoint, without its secrets.
-
-    Attributes:
-        webhook_id, tenant: Its id, and whose it is; empty for nobody's.
-        url, description: Where it is, and what it is for.
-        events: The events that it has chosen.
-        enabled, ordered: Whether it gets events, and one after the other.
-        failures: How many attempts in a row have failed.
-        disabled_reason: Why it was disabled, unless by a person.
-        before_until_ns: Until when the secret before the last one is used, too; in nanoseconds since the epoch.
-        version: It grows with each change.
-        created_ns, updated_ns: Nanoseconds since the epoch.
-    """
-
-    webhook_id: str
-    tenant: str
-    url: str
-    description: str
-    events: tuple[str, ...]
-    enabled: bool
-    ordered: bool
-    failures: int
-    disabled_reason: str
-    before_until_ns: int
-    version: int
-    created_ns: int
-    updated_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Delivery:
-    """An event for an endpoint.
-
-    Attributes:
-        delivery_id, webhook_id: Its id and the endpoint's.
-        event_id, event_type: The event.
-        body: What is sent.
-        state: Whether it is pending, delivered or dead.
-        attempts: How many attempts there were.
-        tried: The last of them, as ``time_ns``, ``duration_ns``, ``status``, ``error`` and ``response``.
-        due_ns, created_ns, ended_ns: Nanoseconds since the epoch.
-    """
-
-    delivery_id: str
-    webhook_id: str
-    event_id: str
-    event_type: str
-    body: str
-    state: State
-    attempts: int
-    tried: tuple[dict[str, Any], ...]
-    due_ns: int
-    created_ns: int
-    ended_ns: int
 
 
 class WebhookStore:
@@ -110,7 +52,7 @@ class WebhookStore:
             if (await connection.execute(count)).scalar_one() >= MOST:
                 raise Problem("conflict", f"there are {MOST} webhooks; delete one first")
             row = insert(_hooks).values(webhook_id=webhook_id, version=1, created_ns=now, updated_ns=now, **values)
-            made = _webhook((await connection.execute(row.returning(_hooks))).mappings().one())
+            made = stored_webhook((await connection.execute(row.returning(_hooks))).mappings().one())
             await _record(connection, principal, "webhook.create", made)
         return made, secret
 
@@ -135,7 +77,7 @@ class WebhookStore:
             after = and_(_hooks.c.created_ns == created, _hooks.c.webhook_id > last)
             query = query.where(or_(_hooks.c.created_ns > created, after))
         async with self._database.reading() as connection:
-            rows = [_webhook(row) for row in (await connection.execute(query)).mappings()]
+            rows = [stored_webhook(row) for row in (await connection.execute(query)).mappings()]
         more = cursor_of(rows[limit - 1].created_ns, rows[limit - 1].webhook_id) if len(rows) > limit else ""
         return rows[:limit], more
 
@@ -188,7 +130,7 @@ class WebhookStore:
             pending = and_(_deliveries.c.webhook_id == webhook_id, _deliveries.c.state == "pending")
             ended = {"state": "dead", "ended_ns": time.time_ns(), "lease": "", "leased_until_ns": 0}
             await connection.execute(update(_deliveries).where(pending).values(**ended))
-            await _record(connection, principal, "webhook.delete", deleted := _webhook(row))
+            await _record(connection, principal, "webhook.delete", deleted := stored_webhook(row))
         return deleted
 
     async def deliveries(
@@ -215,7 +157,7 @@ class WebhookStore:
             await _found(connection, principal, webhook_id)
             rows = (await connection.execute(query)).mappings().all()
         more = cursor_of(rows[limit - 1]["id"]) if len(rows) > limit else ""
-        return [_delivery(row) for row in rows[:limit]], more
+        return [stored_delivery(row) for row in rows[:limit]], more
 
     async def resend(self, principal: Principal, webhook_id: str, delivery_id: str) -> Delivery:
         """Deliver an event again, as a new delivery with the same event id.
@@ -261,7 +203,7 @@ class WebhookStore:
         row = (await connection.execute(given)).mappings().first()
         if row is None:
             raise _nothing(webhook_id)
-        await _record(connection, principal, action, changed := _webhook(row))
+        await _record(connection, principal, action, changed := stored_webhook(row))
         return changed
 
 
@@ -269,11 +211,11 @@ async def _found(connection: AsyncConnection, principal: Principal, webhook_id: 
     row = (await connection.execute(select(_hooks).where(_hooks.c.webhook_id == webhook_id))).mappings().first()
     if row is None or not principal.sees(row["tenant_id"]):
         raise _nothing(webhook_id)
-    return _webhook(row)
+    return stored_webhook(row)
 
 
 async def _one(connection: AsyncConnection, where: Any) -> Delivery:
-    return _delivery((await connection.execute(select(_deliveries).where(where))).mappings().one())
+    return stored_delivery((await connection.execute(select(_deliveries).where(where))).mappings().one())
 
 
 async def _record(connection: AsyncConnection, principal: Principal, action: str, one: Webhook) -> None:
@@ -291,13 +233,3 @@ async def _record(connection: AsyncConnection, principal: Principal, action: str
 
 def _nothing(webhook_id: str) -> Problem:
     return Problem("not_found", f"there is no webhook {webhook_id!r} here")
-
-
-def _webhook(row: RowMapping) -> Webhook:
-    given = {name: row[name] for name in Webhook.__slots__ if name not in ("tenant", "events")}
-    return Webhook(tenant=row["tenant_id"], events=tuple(row["events"]), **given)
-
-
-def _delivery(row: RowMapping) -> Delivery:
-    given = {name: row[name] for name in Delivery.__slots__ if name != "tried"}
-    return Delivery(tried=tuple(row["tried"]), **given)

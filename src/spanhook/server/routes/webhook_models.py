@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from spanhook.server.routes.hook_models import Given, time_of
-from spanhook.server.webhook_store import Delivery, Webhook
+from spanhook.server.stored_webhooks import Delivery, Webhook
 from spanhook.store import State
 
 Url = Annotated[str, Field(min_length=1, max_length=2048, description="Where events are sent, with https://.")]
