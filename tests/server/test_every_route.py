@@ -53,6 +53,12 @@ ROWS: dict[tuple[str, str], tuple[str | None, Any]] = {
     ("GET", "/v1/decisions"): ("runs:read", None),
     ("GET", "/v1/usage"): ("usage:read", None),
     ("GET", "/v1/budgets"): ("usage:read", None),
+    ("POST", "/v1/agents/{name}"): ("jobs:run", {"input": None}),
+    ("GET", "/v1/jobs"): ("jobs:read", None),
+    ("GET", "/v1/jobs/{job_id}"): ("jobs:read", None),
+    ("GET", "/v1/jobs/{job_id}/stream"): ("jobs:read", None),
+    ("POST", "/v1/jobs/{job_id}/cancel"): ("jobs:run", {}),
+    ("DELETE", "/v1/jobs/{job_id}"): ("jobs:run", None),
     ("POST", "/v1/traces"): ("telemetry:write", {"resourceSpans": []}),
     ("POST", "/v1/metrics"): ("telemetry:write", {"resourceMetrics": []}),
     ("POST", "/v1/webhooks"): ("webhooks:manage", {"url": "https://hooks.example/"}),
@@ -127,7 +133,7 @@ def theirs(server: Served) -> str:
 
 def ask(server: Served, row: tuple[str, str], headers: dict[str, str], **ids: str) -> tuple[int, str]:
     method, path = row
-    given = {"hook_id": "hook_000000000000", "log_id": "0", "run_id": "0", "id": "0"}
+    given = {"hook_id": "hook_000000000000", "log_id": "0", "run_id": "0", "id": "0", "name": "x", "job_id": "0"}
     given |= {"webhook_id": "wh_0", "delivery_id": "dlv_0", **ids}
     body: dict[str, Any] = {"json" if row in ROWS else "data": EVERY[row][1]}
     if row in PAGES and method == "POST":

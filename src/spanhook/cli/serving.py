@@ -30,9 +30,10 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON doc
 @click.option(
     "--allow-host", "allowed_hosts", multiple=True, metavar="NAME", help="A name by which the server is called."
 )
+@click.option("--agent", "agents", multiple=True, metavar="NAME=TARGET", help="Serve an agent: support=./app.py:graph.")
 @click.pass_context
 def serve(ctx: click.Context, file: str | None, **given: Any) -> None:
-    """Serve the control plane until SIGTERM.
+    """Serve the control plane until SIGTERM, and agents if any are given.
 
     Without authentication it serves this machine alone, and whoever calls may do everything.
     """
@@ -43,7 +44,12 @@ def serve(ctx: click.Context, file: str | None, **given: Any) -> None:
     from spanhook.server import read_settings
     from spanhook.server import serve as run
 
-    settings = read_settings(file, **{**given, "allowed_hosts": given["allowed_hosts"] or None})
+    agents = _agents(given.pop("agents"))
+    settings = read_settings(file, **{**given, "allowed_hosts": given["allowed_hosts"] or None, "agents": agents})
+    if settings.agents:
+        from spanhook.config import instrument
+
+        instrument()
 
     def announce(address: str, database: str) -> None:
         click.echo(f"spanhook serves {address} from {database}")
@@ -54,6 +60,17 @@ def serve(ctx: click.Context, file: str | None, **given: Any) -> None:
         run(settings, announce)
     except StoreError as error:
         raise ConfigurationError(f"{error}; see --database") from error
+
+
+def _agents(given: tuple[str, ...]) -> dict[str, dict[str, str]] | None:
+    """The agents of options; ``None`` for none, so that those of the file hold."""
+    found: dict[str, dict[str, str]] = {}
+    for one in given:
+        name, equals, target = one.partition("=")
+        if not equals or not name or not target:
+            raise click.UsageError(f"--agent {one}: expected NAME=TARGET, such as support=./app.py:graph")
+        found[name] = {"target": target}
+    return found or None
 
 
 @serve.group(invoke_without_command=True)

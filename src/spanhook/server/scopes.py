@@ -12,6 +12,8 @@ Scope = Literal[
     "approvals:decide",
     "usage:read",
     "runs:read",
+    "jobs:run",
+    "jobs:read",
     "telemetry:write",
     "webhooks:manage",
 ]

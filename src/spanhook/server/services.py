@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from spanhook.jobs import Runner, RunnerSettings, load_agent
+from spanhook.jobs.sql_jobs import SQLJobs
 from spanhook.server.authentication import Authentication
 from spanhook.server.budgets import Budgets
 from spanhook.server.dry_runs import DryRuns
@@ -39,9 +41,11 @@ class Services:
         retention: Deletes telemetry that is too old or too much, in the background.
         webhooks: Endpoints that events are sent to; ``None`` if that is not set up.
         streams: How many pages are live, by tenant.
+        runner: Runs agents, while the application serves.
     """
 
     ingestor: Ingestor
+    runner: Runner
 
     def __init__(
         self, settings: ServerSettings, database: Database, measures: Measures, authentication: Authentication
@@ -54,6 +58,7 @@ class Services:
         self.dry_runs = DryRuns(settings, self.handlers.allowed)
         self.retention = Retention(database, _limits(settings))
         self.webhooks = Webhooks(settings.webhooks, database) if settings.webhooks is not None else None
+        self._agents = {name: load_agent(name, one.target, one.retry) for name, one in settings.agents.items()}
 
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
@@ -61,6 +66,9 @@ class Services:
         self.ingestor = Ingestor(self.database, IngestLimits(body=self.settings.max_telemetry))
         self.measures.watch(self.ingestor, self.retention)
         self.retention.start()
+        jobs = SQLJobs(self.database)
+        self.runner = Runner(self._agents, jobs, jobs, RunnerSettings(concurrency=self.settings.jobs))
+        await self.runner.start()
         try:
             async with AsyncExitStack() as stack:
                 if self.webhooks is not None:
@@ -68,6 +76,7 @@ class Services:
                     await stack.enter_async_context(self.webhooks.running())
                 yield
         finally:
+            await self.runner.close()
             await self.retention.close()
             await self.ingestor.close()
 

@@ -84,6 +84,18 @@ class Retention(Strict):
     interval: float = Field(default=60, gt=0, le=86_400)
 
 
+class ServedAgent(Strict):
+    """An agent that is served.
+
+    Attributes:
+        target: ``./app.py:graph`` or ``package.module:graph``: a LangGraph graph, or an async callable.
+        retry: Whether a job of it may run again after its process has died: ``safe`` if doing it twice does no harm.
+    """
+
+    target: str = Field(min_length=3)
+    retry: Literal["never", "safe"] = "never"
+
+
 class ServerSettings(Strict):
     """What can be set of the server.
 
@@ -109,6 +121,8 @@ class ServerSettings(Strict):
         webhooks: How webhooks are sent; without, there are none.
         dry_runs: How many dry runs there may be at a time.
         dry_run_timeout: Seconds for one dry run.
+        agents: Agents that are served, by the name in their address.
+        jobs: How many jobs run at a time in this process.
     """
 
     host: str = "127.0.0.1"
@@ -138,6 +152,10 @@ class ServerSettings(Strict):
     webhooks: WebhookSettings | None = None
     dry_runs: int = Field(default=2, ge=1, le=64)
     dry_run_timeout: float = Field(default=10, gt=0, le=60)
+    agents: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,100}$")], ServedAgent] = Field(
+        default_factory=dict[str, ServedAgent]
+    )
+    jobs: int = Field(default=16, ge=1, le=1000)
 
     @field_validator("allowed_hosts")
     @classmethod

@@ -2,7 +2,19 @@
 
 from fastapi import APIRouter
 
-from spanhook.server.routes import approvals, budgets, health, hooks, policies, runs, sync, telemetry, webhooks
+from spanhook.server.routes import (
+    agents,
+    approvals,
+    budgets,
+    health,
+    hooks,
+    jobs,
+    policies,
+    runs,
+    sync,
+    telemetry,
+    webhooks,
+)
 
 ROUTERS: tuple[APIRouter, ...] = (
     health.router,
@@ -12,6 +24,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     approvals.router,
     runs.router,
     budgets.router,
+    agents.router,
+    jobs.router,
     telemetry.router,
     webhooks.router,
 )

@@ -6,6 +6,7 @@ cannot choose: rows of different owners never meet, whatever ids they have.
 """
 
 from spanhook.store.control.tables._base import metadata
+from spanhook.store.control.tables._jobs import job_events, jobs
 from spanhook.store.control.tables._managed import (
     api_keys,
     audit,
@@ -39,6 +40,8 @@ __all__ = [
     "hook_history",
     "hook_statistics",
     "hooks",
+    "job_events",
+    "jobs",
     "logs",
     "metadata",
     "metrics",

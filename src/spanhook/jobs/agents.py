@@ -1,0 +1,122 @@
+"""Agents that are served: LangGraph graphs, and any async callable. They are told apart by what they have."""
+
+import inspect
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from spanhook.errors import ConfigurationError
+from spanhook.gating import load_object
+from spanhook.jobs._plain import plain
+from spanhook.jobs.events import TEXT
+from spanhook.jobs.job import Retry
+
+Publish = Callable[[str, Mapping[str, Any]], object]
+"""Called with the type and the data of an event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """An agent that is served.
+
+    Attributes:
+        name: Its name in addresses.
+        target: A LangGraph graph, a coroutine function, or an async generator function whose texts are streamed; each
+            is given the input alone.
+        retry: Whether a job may run again after its process has died: ``"safe"`` if doing it twice does no harm.
+    """
+
+    name: str
+    target: Any
+    retry: Retry = "never"
+
+    def __post_init__(self) -> None:
+        if not _is_graph(self.target) and not callable(self.target):
+            raise ConfigurationError(
+                f"agent {self.name!r}: {self.target!r} is neither a LangGraph graph nor an async callable"
+            )
+        if not _is_graph(self.target) and not _is_async(self.target):
+            raise ConfigurationError(f"agent {self.name!r}: {self.target!r} is not async; define it with async def")
+
+    async def run(self, given: Any, session_id: str, publish: Publish) -> Any:
+        """Run it once, and tell of the text that it streams.
+
+        Args:
+            given: Its input.
+            session_id: The conversation: a graph's ``thread_id``; empty for none.
+            publish: Told of each part.
+
+        Returns:
+            What it returned, as plain data.
+        """
+        if _is_graph(self.target):
+            return plain(await _run_graph(self.target, given, session_id, publish))
+        returned = self.target(given)
+        if inspect.isasyncgen(returned) or isinstance(returned, AsyncIterator):
+            return plain(await _run_stream(cast("AsyncIterator[Any]", returned), publish))
+        return plain(await returned)
+
+
+def load_agent(name: str, spec: str, retry: Retry = "never") -> Agent:
+    """The agent that ``spec`` names: ``./app.py:graph`` or ``package.module:graph``.
+
+    Raises:
+        ConfigurationError: There is no such file, module or name, or it cannot be served.
+    """
+    return Agent(name, load_object(spec), retry)
+
+
+def _is_graph(target: Any) -> bool:
+    return not inspect.isfunction(target) and hasattr(target, "astream") and hasattr(target, "ainvoke")
+
+
+def _is_async(target: Any) -> bool:
+    called = target if inspect.isroutine(target) else getattr(target, "__call__", target)  # noqa: B004 - its code
+    plain_function = inspect.unwrap(called) if inspect.isfunction(called) else called
+    return any(
+        check(one)
+        for one in (called, plain_function)
+        for check in (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+    )
+
+
+async def _run_graph(graph: Any, given: Any, session_id: str, publish: Publish) -> Any:
+    config = {"configurable": {"thread_id": session_id}} if session_id else None
+    result: Any = None
+    async for mode, part in graph.astream(given, config, stream_mode=["messages", "values"]):
+        if mode == "values":
+            result = part
+        elif text := _text_of(part[0]):
+            publish(TEXT, {"text": text})
+    return result
+
+
+async def _run_stream(parts: AsyncIterator[Any], publish: Publish) -> Any:
+    kept: list[Any] = []
+    try:
+        async for part in parts:
+            kept.append(part)
+            if isinstance(part, str) and part:
+                publish(TEXT, {"text": part})
+    finally:
+        close = getattr(parts, "aclose", None)
+        if close is not None:
+            await close()
+    return "".join(kept) if kept and all(isinstance(one, str) for one in kept) else kept
+
+
+def _text_of(message: Any) -> str:
+    """The text of a part of a model's message; empty for other messages."""
+    if not str(getattr(message, "type", "")).startswith(("ai", "AIMessageChunk")):
+        return ""
+    content: Any = getattr(message, "content", "")
+    if isinstance(content, str):
+        return content
+    blocks = cast("list[Any]", content) if isinstance(content, list) else []
+    texts = (one if isinstance(one, str) else _block_text(one) for one in blocks)
+    return "".join(texts)
+
+
+def _block_text(block: Any) -> str:
+    found: Any = cast("Mapping[str, Any]", block).get("text") if isinstance(block, Mapping) else ""
+    return found if isinstance(found, str) else ""

@@ -1,0 +1,197 @@
+"""Jobs in a folder, one JSON file each, shared by processes of one machine.
+
+A change is made under a lock on the folder, and a file is replaced as a whole: after a crash it holds the job as it was
+before the change, or as it was after it. Listing reads every file; for many jobs use the database.
+"""
+
+import asyncio
+import fcntl
+import hashlib
+import json
+import os
+import re
+import tempfile
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from spanhook.diagnostics import log
+from spanhook.errors import ConfigurationError, StoreError
+from spanhook.jobs.job import Job, Transition, moved, noted
+from spanhook.jobs.memory_jobs import check_finished, holds, is_expired, newest, oldest
+from spanhook.jobs.store import JobFilter
+
+T = TypeVar("T")
+_ID = re.compile(r"job_[0-9a-f]{32}")
+
+
+class FileJobs:
+    """A store of jobs in a folder. See ``JobStore``.
+
+    Args:
+        folder: Created if it is not there, in a folder that is. Only its owner can read it.
+
+    Raises:
+        ConfigurationError: The folder cannot be used.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self._folder = Path(os.path.abspath(folder))
+        self._keys = self._folder / "keys"
+        try:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            self._keys.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise ConfigurationError(f"jobs: the folder {str(self._folder)!r} cannot be used: {error}") from None
+
+    async def create(self, job: Job) -> Job:
+        return await self._locked(lambda: self._create(job))
+
+    def _create(self, job: Job) -> Job:
+        if job.key:
+            first = self._named(job.tenant_id, job.agent, job.key)
+            if first is not None:
+                return first
+        self._write(job)
+        if job.key:
+            self._replace(self._key(job.tenant_id, job.agent, job.key), job.job_id)
+        return job
+
+    async def find(self, tenant_id: str, agent: str, key: str) -> Job | None:
+        return await self._locked(lambda: self._named(tenant_id, agent, key))
+
+    async def get(self, job_id: str, tenant_id: str | None = "") -> Job | None:
+        job = await self._off(lambda: self._read(job_id))
+        return job if job is not None and tenant_id in (None, job.tenant_id) else None
+
+    async def list(self, which: JobFilter, limit: int = 50) -> Sequence[Job]:
+        return newest([job for job in await self._off(self._all) if which.admits(job)], limit)
+
+    async def move(self, job_id: str, change: Transition) -> Job | None:
+        return await self._changed(job_id, lambda job: moved(job, change))
+
+    async def note(self, job_id: str, worker: str, usage: Mapping[str, Any], tools: tuple[str, ...]) -> Job | None:
+        return await self._changed(job_id, lambda job: noted(job, worker, usage, tools))
+
+    async def renew(self, job_ids: Collection[str], worker: str, until_ns: int) -> frozenset[str]:
+        def renewed() -> frozenset[str]:
+            held = [job for one in job_ids if (job := self._read(one)) is not None and holds(job, worker)]
+            for job in held:
+                self._write(replace(job, lease_ns=until_ns))
+            return frozenset(job.job_id for job in held)
+
+        return await self._locked(renewed)
+
+    async def expired(self, now_ns: int, limit: int = 100) -> Sequence[Job]:
+        return oldest([job for job in await self._off(self._all) if is_expired(job, now_ns)], limit)
+
+    async def delete(self, job_id: str, tenant_id: str | None = "") -> bool:
+        def deleted() -> bool:
+            job = self._read(job_id)
+            if job is None or tenant_id not in (None, job.tenant_id):
+                return False
+            check_finished(job)
+            if job.key:
+                self._key(job.tenant_id, job.agent, job.key).unlink(missing_ok=True)
+            self._path(job_id).unlink(missing_ok=True)
+            return True
+
+        return await self._locked(deleted)
+
+    # ------------------------------------------------------------------------------------------ in a thread
+
+    async def _changed(self, job_id: str, change: Callable[[Job], Job]) -> Job | None:
+        def changed() -> Job | None:
+            job = self._read(job_id)
+            if job is None:
+                return None
+            after = change(job)
+            self._write(after)
+            return after
+
+        return await self._locked(changed)
+
+    async def _locked(self, do: Callable[[], T]) -> T:
+        def locked() -> T:
+            with self._lock():
+                return do()
+
+        return await self._off(locked)
+
+    async def _off(self, do: Callable[[], T]) -> T:
+        """Do something in a thread that may wait. It is not left half done if the caller is cancelled."""
+
+        def done() -> T:
+            try:
+                return do()
+            except OSError as error:
+                raise StoreError(f"jobs in {self._folder}: {error.strerror or error}") from error
+
+        return await asyncio.shield(asyncio.to_thread(done))
+
+    @contextmanager
+    def _lock(self) -> Generator[None]:
+        """Wait until no other thread or process changes something. The lock ends with its process."""
+        descriptor = os.open(self._folder / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _path(self, job_id: str) -> Path:
+        return self._folder / f"{job_id}.json"
+
+    def _key(self, tenant_id: str, agent: str, key: str) -> Path:
+        return self._keys / hashlib.sha256(json.dumps([tenant_id, agent, key]).encode()).hexdigest()
+
+    def _named(self, tenant_id: str, agent: str, key: str) -> Job | None:
+        try:
+            return self._read(self._key(tenant_id, agent, key).read_text("ascii"))
+        except FileNotFoundError:
+            return None
+
+    def _read(self, job_id: str) -> Job | None:
+        if not _ID.fullmatch(job_id):
+            return None
+        try:
+            return Job.of(json.loads(self._path(job_id).read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError, RecursionError) as error:
+            raise StoreError(f"jobs in {self._folder}: {job_id}.json is damaged: {error}") from None
+
+    def _all(self) -> Sequence[Job]:
+        found: list[Job] = []
+        for path in self._folder.glob("job_*.json"):
+            try:
+                job = self._read(path.stem)
+            except StoreError as error:  # others can be listed all the same
+                log.warning("spanhook: %s", error)
+                continue
+            if job is not None:
+                found.append(job)
+        return found
+
+    def _write(self, job: Job) -> None:
+        self._replace(self._path(job.job_id), json.dumps(job.as_dict(), separators=(",", ":")))
+
+    def _replace(self, path: Path, text: str) -> None:
+        descriptor, temporary = tempfile.mkstemp(prefix=".new-", dir=self._folder)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(temporary)
+            raise
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

@@ -1,0 +1,152 @@
+"""Jobs, and their events, in the control plane's database. It needs the extra ``server``."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import delete, func, insert, select, tuple_, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from spanhook.jobs.events import MOST_KEPT, JobEvent
+from spanhook.jobs.job import FINAL, STATUSES, Job, Transition, moved, noted
+from spanhook.jobs.memory_jobs import check_finished, holds
+from spanhook.jobs.store import JobFilter
+from spanhook.store.control import Database, tables
+
+_jobs, _events = tables.jobs, tables.job_events
+_LIVE = tuple(one for one in STATUSES if one not in FINAL)
+
+
+class SQLJobs:
+    """A store of jobs in a database, and a log of their events. See ``JobStore`` and ``EventLog``.
+
+    Args:
+        database: The open database.
+        most: How many events of a job are kept; then the oldest go.
+    """
+
+    def __init__(self, database: Database, *, most: int = MOST_KEPT) -> None:
+        self._database, self._most = database, most
+
+    # ------------------------------------------------------------------------------------------ jobs
+
+    async def create(self, job: Job) -> Job:
+        values = {**_found_by(job), "request_key": job.key or None, "created_ns": job.created_ns}
+        try:
+            async with self._database.writing() as connection:
+                await connection.execute(insert(_jobs).values(**values))
+        except IntegrityError:
+            first = await self.find(job.tenant_id, job.agent, job.key) if job.key else None
+            if first is None:
+                raise
+            return first
+        return job
+
+    async def find(self, tenant_id: str, agent: str, key: str) -> Job | None:
+        where = (_jobs.c.tenant_id == tenant_id, _jobs.c.agent == agent, _jobs.c.request_key == key)
+        async with self._database.reading() as connection:
+            found = (await connection.execute(select(_jobs.c.job).where(*where))).scalar_one_or_none()
+        return None if found is None else Job.of(found)
+
+    async def get(self, job_id: str, tenant_id: str | None = "") -> Job | None:
+        async with self._database.reading() as connection:
+            job = await _read(connection, job_id)
+        return job if job is not None and tenant_id in (None, job.tenant_id) else None
+
+    async def list(self, which: JobFilter, limit: int = 50) -> Sequence[Job]:
+        asked = select(_jobs.c.job).order_by(_jobs.c.created_ns.desc(), _jobs.c.job_id.desc()).limit(limit)
+        if which.tenant_id is not None:
+            asked = asked.where(_jobs.c.tenant_id == which.tenant_id)
+        if which.status is not None:
+            asked = asked.where(_jobs.c.status == which.status)
+        if which.agent:
+            asked = asked.where(_jobs.c.agent == which.agent)
+        if which.before is not None:
+            asked = asked.where(tuple_(_jobs.c.created_ns, _jobs.c.job_id) < which.before)
+        async with self._database.reading() as connection:
+            return [Job.of(one) for one in (await connection.execute(asked)).scalars()]
+
+    async def move(self, job_id: str, change: Transition) -> Job | None:
+        return await self._changed(job_id, lambda job: moved(job, change))
+
+    async def note(self, job_id: str, worker: str, usage: Mapping[str, Any], tools: tuple[str, ...]) -> Job | None:
+        return await self._changed(job_id, lambda job: noted(job, worker, usage, tools))
+
+    async def renew(self, job_ids: Collection[str], worker: str, until_ns: int) -> frozenset[str]:
+        if not job_ids:
+            return frozenset()
+        asked = select(_jobs.c.job).where(_jobs.c.job_id.in_(job_ids)).order_by(_jobs.c.job_id).with_for_update()
+        async with self._database.writing() as connection:
+            found = [Job.of(one) for one in (await connection.execute(asked)).scalars()]
+            held = [replace(job, lease_ns=until_ns) for job in found if holds(job, worker)]
+            for job in held:
+                await _write(connection, job)
+        return frozenset(job.job_id for job in held)
+
+    async def expired(self, now_ns: int, limit: int = 100) -> Sequence[Job]:
+        where = (_jobs.c.status.in_(_LIVE), _jobs.c.lease_ns < now_ns)
+        asked = select(_jobs.c.job).where(*where).order_by(_jobs.c.created_ns, _jobs.c.job_id).limit(limit)
+        async with self._database.reading() as connection:
+            return [Job.of(one) for one in (await connection.execute(asked)).scalars()]
+
+    async def delete(self, job_id: str, tenant_id: str | None = "") -> bool:
+        async with self._database.writing() as connection:
+            job = await _read(connection, job_id, lock=True)
+            if job is None or tenant_id not in (None, job.tenant_id):
+                return False
+            check_finished(job)
+            await connection.execute(delete(_events).where(_events.c.job_id == job_id))
+            await connection.execute(delete(_jobs).where(_jobs.c.job_id == job_id))
+        return True
+
+    async def _changed(self, job_id: str, change: Callable[[Job], Job]) -> Job | None:
+        async with self._database.writing() as connection:
+            job = await _read(connection, job_id, lock=True)
+            if job is None:
+                return None
+            after = change(job)
+            await _write(connection, after)
+        return after
+
+    # ------------------------------------------------------------------------------------------ events
+
+    async def append(self, job_id: str, events: Sequence[JobEvent]) -> None:
+        rows = [
+            {"job_id": job_id, "event_id": one.id, "type": one.type, "data": dict(one.data), "time_ns": one.time_ns}
+            for one in events
+        ]
+        if not rows:
+            return
+        async with self._database.writing() as connection:
+            await connection.execute(insert(_events), rows)
+            gone = (_events.c.job_id == job_id, _events.c.event_id <= events[-1].id - self._most)
+            await connection.execute(delete(_events).where(*gone))
+
+    async def read(self, job_id: str, after: int, limit: int = 500) -> Sequence[JobEvent]:
+        where = (_events.c.job_id == job_id, _events.c.event_id > after)
+        asked = select(_events).where(*where).order_by(_events.c.event_id).limit(limit)
+        async with self._database.reading() as connection:
+            rows = (await connection.execute(asked)).all()
+        return [JobEvent(row.event_id, row.type, row.data or {}, row.time_ns) for row in rows]
+
+    async def last(self, job_id: str) -> int:
+        asked = select(func.max(_events.c.event_id)).where(_events.c.job_id == job_id)
+        async with self._database.reading() as connection:
+            return (await connection.execute(asked)).scalar_one_or_none() or 0
+
+
+async def _read(connection: AsyncConnection, job_id: str, *, lock: bool = False) -> Job | None:
+    asked = select(_jobs.c.job).where(_jobs.c.job_id == job_id)
+    found = (await connection.execute(asked.with_for_update() if lock else asked)).scalar_one_or_none()
+    return None if found is None else Job.of(found)
+
+
+async def _write(connection: AsyncConnection, job: Job) -> None:
+    await connection.execute(update(_jobs).where(_jobs.c.job_id == job.job_id).values(**_found_by(job)))
+
+
+def _found_by(job: Job) -> dict[str, Any]:
+    """The columns of a job that change, and those that do not."""
+    named = ("job_id", "tenant_id", "agent", "status", "worker", "lease_ns")
+    return {**{name: getattr(job, name) for name in named}, "job": job.as_dict()}

@@ -1,0 +1,132 @@
+"""``/v1/agents``: running agents, while the caller waits or as jobs."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncGenerator, Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from opentelemetry.propagate import extract, inject
+from sse_starlette import EventSourceResponse
+
+from spanhook.errors import Reject
+from spanhook.jobs import FullError, Job, NoAgentError, new_job
+from spanhook.server.needs import Needs, services_of
+from spanhook.server.problems import ALWAYS, ON_CHANGES, Problem, documented
+from spanhook.server.routes.job_models import JobView, RunOutput, RunRequest
+from spanhook.server.scopes import Principal
+from spanhook.server.services import Services
+
+router = APIRouter(prefix="/v1/agents", tags=["jobs"])
+
+Serving = Annotated[Services, Depends(services_of)]
+Caller = Annotated[Principal, Depends(Needs("jobs:run"))]
+Key = Annotated[str, Header(alias="Idempotency-Key", max_length=255)]
+_CODES = (*ALWAYS, *ON_CHANGES, "not_found", "key_reused", "too_many_jobs", "run_failed")
+Event = tuple[str, Mapping[str, Any]]
+
+
+@router.post(
+    "/{name}",
+    response_model=RunOutput,
+    responses={202: {"model": JobView, "description": "A job was made."}, **documented(*_CODES)},
+)
+async def run_agent(
+    name: Annotated[str, Path(max_length=100)],
+    given: RunRequest,
+    request: Request,
+    principal: Caller,
+    services: Serving,
+    in_background: Annotated[bool, Query(alias="async", description="Whether to make a job of it.")] = False,
+    key: Key = "",
+) -> Response:
+    """Run an agent: answers with its output, with a stream of events if one is accepted, or with a job."""
+    job = _asked(name, given, request, principal, key)
+    try:
+        services.runner.agent(name)
+        if in_background:
+            return await _submitted(services, job)
+        if "text/event-stream" in request.headers.get("accept", ""):
+            return await _streamed(services, job)
+        outcome = await services.runner.call(job)
+    except NoAgentError as error:
+        raise Problem("not_found", str(error)) from None
+    _check(outcome.error)
+    return Response(RunOutput(output=outcome.result).model_dump_json(), media_type="application/json")
+
+
+def _asked(name: str, given: RunRequest, request: Request, principal: Principal, key: str) -> Job:
+    told = json.dumps(given.model_dump(), sort_keys=True).encode()
+    job = new_job(
+        name,
+        given.input,
+        tenant_id=principal.tenant,
+        user_id=principal.subject,
+        session_id=given.session_id,
+        key=key,
+        digest=hashlib.sha256(told).hexdigest(),
+    )
+    if not job.trace:  # no span is current: the caller's is the one that it belongs to
+        inject(job.trace, extract(request.headers))  # type: ignore[arg-type]
+    return job
+
+
+async def _submitted(services: Services, job: Job) -> Response:
+    try:
+        kept = await services.runner.submit(job)
+    except FullError as error:
+        raise Problem("too_many_jobs", str(error), headers={"Retry-After": "5"}) from None
+    if kept.digest != job.digest:
+        raise Problem("key_reused", "Idempotency-Key was used for another request; choose another")
+    headers = {"Location": f"/v1/jobs/{kept.job_id}"}
+    return Response(JobView.of(kept).model_dump_json(), 202, headers=headers, media_type="application/json")
+
+
+async def _streamed(services: Services, job: Job) -> Response:
+    """The events of a run. The response begins with the first of them, so that a refusal has its own status."""
+    events = asyncio.Queue[Event]()
+
+    async def work() -> None:
+        try:
+            outcome = await services.runner.call(job, lambda what, data: events.put_nowait((what, data)))
+            error, told = outcome.error, {"output": outcome.result, "usage": outcome.usage, "tools": [*outcome.tools]}
+        except Exception as raised:
+            error, told = raised, {}
+        if isinstance(error, Reject):
+            refused = {"status_code": error.status_code, "error": error.reason}
+            events.put_nowait(("done", {"status": "failed", "error_type": "Reject", **refused}))
+        elif error is not None:
+            events.put_nowait(("done", {"status": "failed", "error_type": type(error).__name__}))
+        else:
+            events.put_nowait(("done", {"status": "completed", **told}))
+
+    task = asyncio.create_task(work())
+    try:
+        first = await events.get()
+    except BaseException:
+        task.cancel()
+        raise
+    if first[0] == "done" and first[1].get("error_type") == "Reject":
+        raise Reject(first[1]["error"], status_code=first[1]["status_code"])
+    return EventSourceResponse(_passed_on(first, events, task), ping=15)
+
+
+async def _passed_on(first: Event, events: "asyncio.Queue[Event]", task: "asyncio.Task[None]") -> AsyncGenerator[Any]:
+    number, event = 1, first
+    try:
+        while True:
+            yield {"id": str(number), "event": event[0], "data": json.dumps(event[1], default=str)}
+            if event[0] == "done":
+                return
+            number, event = number + 1, await events.get()
+    finally:
+        task.cancel()  # whoever has asked is gone
+
+
+def _check(error: BaseException | None) -> None:
+    if error is None:
+        return
+    if isinstance(error, Reject):
+        raise error
+    raise Problem("run_failed", f"the agent has failed: {type(error).__name__}")

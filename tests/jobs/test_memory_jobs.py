@@ -1,0 +1,15 @@
+import pytest
+
+from spanhook.jobs import MemoryJobs
+from tests.jobs.stores import check_store
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+async def test_it_keeps_the_promises_of_a_store() -> None:
+    await check_store(MemoryJobs())

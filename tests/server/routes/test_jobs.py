@@ -1,0 +1,111 @@
+"""Agents and jobs over HTTP."""
+
+import json
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.server.serving import Served, served
+
+APP = """
+import asyncio
+from spanhook import Reject
+
+async def echo(given):
+    yield "you said "
+    yield str(given)
+
+async def slow(given):
+    await asyncio.sleep(3600)
+
+async def refusing(given):
+    raise Reject("no money", status_code=402)
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
+    folder: Path = tmp_path_factory.mktemp("jobs")
+    (folder / "served_agents.py").write_text(APP)
+    agents = {one: {"target": f"{folder}/served_agents.py:{one}"} for one in ("echo", "slow", "refusing")}
+    with served(folder, api_keys=True, agents=agents) as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def acme(server: Served) -> dict[str, str]:
+    return server.key("acme", "jobs:run", "jobs:read")
+
+
+def events(text: str) -> list[tuple[int, str, Any]]:
+    found: list[tuple[int, str, Any]] = []
+    for block in text.replace("\r\n", "\n").split("\n\n"):
+        fields = dict(line.split(": ", 1) for line in block.splitlines() if ": " in line and line[0] != ":")
+        if "event" in fields:
+            found.append((int(fields["id"]), fields["event"], json.loads(fields["data"])))
+    return found
+
+
+def test_an_agent_answers(server: Served, acme: dict[str, str]) -> None:
+    answer = server.client.post("/v1/agents/echo", json={"input": "hi"}, headers=acme)
+    assert (answer.status_code, answer.json()) == (200, {"output": "you said hi"})
+    assert server.client.post("/v1/agents/nobody", json={"input": 1}, headers=acme).status_code == 404
+
+
+def test_an_agent_streams(server: Served, acme: dict[str, str]) -> None:
+    answer = server.client.post(
+        "/v1/agents/echo", json={"input": "hi"}, headers={**acme, "Accept": "text/event-stream"}
+    )
+    found = events(answer.text)
+    assert [one[:2] for one in found] == [(1, "text:delta"), (2, "text:delta"), (3, "done")]
+    assert found[-1][2]["output"] == "you said hi"
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+def test_a_refusal_has_its_status_and_reason(server: Served, acme: dict[str, str], accept: str) -> None:
+    answer = server.client.post("/v1/agents/refusing", json={"input": 1}, headers={**acme, "Accept": accept})
+    assert (answer.status_code, answer.json()["detail"]) == (402, "no money")
+
+
+def test_a_job_is_made_once_and_followed_to_its_end(server: Served, acme: dict[str, str]) -> None:
+    headers = {**acme, "Idempotency-Key": "one"}
+    made = server.client.post("/v1/agents/echo?async=true", json={"input": "hi"}, headers=headers)
+    assert made.status_code == 202
+    job_id = made.json()["job_id"]
+    assert made.headers["Location"] == f"/v1/jobs/{job_id}"
+    again = server.client.post("/v1/agents/echo?async=true", json={"input": "hi"}, headers=headers)
+    assert again.json()["job_id"] == job_id
+    other = server.client.post("/v1/agents/echo?async=true", json={"input": "ho"}, headers=headers)
+    assert (other.status_code, other.json()["code"]) == (422, "key_reused")
+    found = events(server.client.get(f"/v1/jobs/{job_id}/stream", headers=acme).text)
+    assert [one[0] for one in found] == list(range(1, len(found) + 1))
+    assert (found[-1][1], found[-1][2]["output"]) == ("done", "you said hi")
+    rest = server.client.get(f"/v1/jobs/{job_id}/stream", headers={**acme, "Last-Event-ID": "3"})
+    assert events(rest.text) == found[3:]
+    assert server.client.get(f"/v1/jobs/{job_id}", headers=acme).json()["status"] == "completed"
+
+
+def test_a_job_is_cancelled_then_deleted(server: Served, acme: dict[str, str]) -> None:
+    job_id = server.client.post("/v1/agents/slow?async=true", json={"input": 1}, headers=acme).json()["job_id"]
+    assert server.client.delete(f"/v1/jobs/{job_id}", headers=acme).status_code == 409
+    cancelled = server.client.post(f"/v1/jobs/{job_id}/cancel", json={}, headers=acme)
+    assert (cancelled.status_code, cancelled.json()["status"]) == (200, "cancelled")
+    assert server.client.post(f"/v1/jobs/{job_id}/cancel", json={}, headers=acme).status_code == 409
+    found = events(server.client.get(f"/v1/jobs/{job_id}/stream", headers=acme).text)
+    assert found[-1][2]["status"] == "cancelled"
+    assert server.client.delete(f"/v1/jobs/{job_id}", headers=acme).status_code == 204
+    assert server.client.get(f"/v1/jobs/{job_id}", headers=acme).status_code == 404
+
+
+def test_jobs_are_those_of_the_tenant(server: Served, acme: dict[str, str]) -> None:
+    job_id = server.client.post("/v1/agents/echo?async=true", json={"input": 2}, headers=acme).json()["job_id"]
+    theirs = server.key("globex", "jobs:run", "jobs:read")
+    assert server.client.get(f"/v1/jobs/{job_id}", headers=theirs).status_code == 404
+    assert server.client.get(f"/v1/jobs/{job_id}/stream", headers=theirs).status_code == 404
+    assert server.client.post(f"/v1/jobs/{job_id}/cancel", json={}, headers=theirs).status_code == 404
+    assert server.client.get("/v1/jobs", headers=theirs).json() == {"jobs": [], "next_cursor": ""}
+    page = server.client.get("/v1/jobs?limit=1", headers=acme).json()
+    assert page["jobs"][0]["job_id"] == job_id
+    assert server.client.get("/v1/jobs", params={"cursor": page["next_cursor"]}, headers=acme).json()["jobs"]
