@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select, tuple_, update
+from sqlalchemy import Connection, delete, func, insert, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -24,10 +24,14 @@ class SQLJobs:
     Args:
         database: The open database.
         most: How many events of a job are kept; then the oldest go.
+        told: Told of each new job, and of each change of a status, in the transaction that makes it; what it raises
+            undoes that.
     """
 
-    def __init__(self, database: Database, *, most: int = MOST_KEPT) -> None:
-        self._database, self._most = database, most
+    def __init__(
+        self, database: Database, *, most: int = MOST_KEPT, told: Callable[[Connection, Job], None] | None = None
+    ) -> None:
+        self._database, self._most, self._told = database, most, told
 
     # ------------------------------------------------------------------------------------------ jobs
 
@@ -36,6 +40,7 @@ class SQLJobs:
         try:
             async with self._database.writing() as connection:
                 await connection.execute(insert(_jobs).values(**values))
+                await self._tell(connection, job)
         except IntegrityError:
             first = await self.find(job.tenant_id, job.agent, job.key) if job.key else None
             if first is None:
@@ -107,7 +112,13 @@ class SQLJobs:
                 return None
             after = change(job)
             await _write(connection, after)
+            if after.status != job.status:
+                await self._tell(connection, after)
         return after
+
+    async def _tell(self, connection: AsyncConnection, job: Job) -> None:
+        if self._told is not None:
+            await connection.run_sync(self._told, job)
 
     # ------------------------------------------------------------------------------------------ events
 

@@ -29,11 +29,13 @@ if _missing:
 
 from spanhook.server.app import create_app  # noqa: E402
 from spanhook.server.audit import lines as audit_lines  # noqa: E402
+from spanhook.server.job_events import tell_of_job  # noqa: E402
 from spanhook.server.key_store import ApiKey, KeyStore  # noqa: E402
 from spanhook.server.login import Login  # noqa: E402
 from spanhook.server.running import serve  # noqa: E402
 from spanhook.server.scopes import LOCAL, SCOPES, Principal, Scope  # noqa: E402
 from spanhook.server.settings import ServerSettings, Tokens, read_settings  # noqa: E402
+from spanhook.server.webhook_outbox import publish  # noqa: E402
 
 __all__ = [
     "LOCAL",
@@ -47,6 +49,8 @@ __all__ = [
     "Tokens",
     "audit_lines",
     "create_app",
+    "publish",
     "read_settings",
     "serve",
+    "tell_of_job",
 ]

@@ -11,6 +11,7 @@ from spanhook.server.budgets import Budgets
 from spanhook.server.dry_runs import DryRuns
 from spanhook.server.handlers import Handlers
 from spanhook.server.hook_store import HookStore
+from spanhook.server.job_events import tell_of_job
 from spanhook.server.measuring import Measures
 from spanhook.server.policy_store import PolicyStore
 from spanhook.server.processes import Processes
@@ -66,7 +67,7 @@ class Services:
         self.ingestor = Ingestor(self.database, IngestLimits(body=self.settings.max_telemetry))
         self.measures.watch(self.ingestor, self.retention)
         self.retention.start()
-        jobs = SQLJobs(self.database)
+        jobs = SQLJobs(self.database, told=tell_of_job if self.webhooks is not None else None)
         self.runner = Runner(self._agents, jobs, jobs, RunnerSettings(concurrency=self.settings.jobs))
         await self.runner.start()
         try:

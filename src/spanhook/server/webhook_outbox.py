@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from secrets import token_hex
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, RowMapping, and_, exists, func, insert, or_, select, update
 from sqlalchemy.sql.elements import ColumnElement
@@ -11,7 +11,7 @@ from sqlalchemy.sql.elements import ColumnElement
 from spanhook.server.sealing import Seal
 from spanhook.store import Due, Outcome
 from spanhook.store.control import Database, clean, tables
-from spanhook.webhooks import cloud_event, new_event_id
+from spanhook.webhooks import body_of, cloud_event, new_event_id, traceparent
 
 DISABLED = "webhook.disabled"
 """The event that tells a tenant's other endpoints that one was disabled."""
@@ -19,8 +19,6 @@ PING = "webhook.ping"
 """The event that tests an endpoint; it is sent to disabled ones, too."""
 AT_ONCE = 4
 """How many requests there are to an endpoint at a time, unless it is ordered."""
-MOST_BYTES = 256 * 1024
-"""The largest body; a larger one goes without its data."""
 _MOST_TRIED = 20
 _KEPT_ERROR = 300
 _hooks, _deliveries = tables.webhooks, tables.webhook_deliveries
@@ -36,6 +34,7 @@ def publish(
     subject: str = "",
     only: str = "",
     source: str = "/spanhook",
+    trace: str | None = None,
 ) -> str:
     """Put an event into the outbox, for each of a tenant's enabled endpoints that has chosen it.
 
@@ -46,10 +45,13 @@ def publish(
         connection: A transaction that writes.
         tenant: Whose event it is; empty for nobody's.
         event_type: Its type, such as ``job.completed``.
-        data: What has happened, as plain data.
+        data: What has happened, as plain data. ``input``, ``output`` and ``error`` are sent only if telemetry has
+            them, too.
         subject: What it is about, such as the id of a job.
         only: The endpoint that it is for, whatever that has chosen; empty for all.
         source: Where it has happened, as a URI reference.
+        trace: The ``traceparent`` of the span that has caused it, and that its deliveries belong to; empty for none, by
+            default the current one.
 
     Returns:
         The event's id; empty if no endpoint wants it.
@@ -63,22 +65,27 @@ def publish(
     if not chosen:
         return ""
     event_id = new_event_id()
-    about: dict[str, Any] = {
-        "source": source,
-        "time_ns": time.time_ns(),
-        "subject": clean(subject),
-        "tenant": clean(tenant),
-    }
-    body = cloud_event(event_id, event_type, data, **about)
-    if len(body) > MOST_BYTES:
-        body = cloud_event(event_id, event_type, {"data_left_out": True}, **about)
-    add(connection, chosen, tenant, event_id, event_type, body)
+    about = {"source": source, "subject": clean(subject), "tenant": clean(tenant)}
+    time_ns = time.time_ns()
+
+    def written(told: Mapping[str, Any]) -> str:
+        return cloud_event(event_id, event_type, told, time_ns=time_ns, **about)
+
+    event = Published(event_id, event_type, body_of(tenant, data, written), traceparent() if trace is None else trace)
+    add(connection, chosen, tenant, event)
     return event_id
 
 
-def add(
-    connection: Connection, webhook_ids: Iterable[str], tenant: str, event_id: str, event_type: str, body: str
-) -> list[str]:
+class Published(NamedTuple):
+    """An event as it is sent."""
+
+    event_id: str
+    event_type: str
+    body: str
+    traceparent: str
+
+
+def add(connection: Connection, webhook_ids: Iterable[str], tenant: str, event: Published) -> list[str]:
     """Put deliveries of an event into the outbox. Returns their ids."""
     now, ids = time.time_ns(), list[str]()
     for webhook_id in webhook_ids:
@@ -88,9 +95,7 @@ def add(
                 delivery_id=ids[-1],
                 webhook_id=webhook_id,
                 tenant_id=tenant,
-                event_id=event_id,
-                event_type=event_type,
-                body=body,
+                **event._asdict(),
                 state="pending",
                 due_ns=now,
                 tried=[],
@@ -193,9 +198,9 @@ class ServerOutbox:
                 )
             )
             if hook is not None:
-                self._count(connection, hook, outcome)
+                self._count(connection, hook, due, outcome)
 
-    def _count(self, connection: Connection, hook: RowMapping, outcome: Outcome) -> None:
+    def _count(self, connection: Connection, hook: RowMapping, due: Due, outcome: Outcome) -> None:
         """Count failures in a row, and disable the endpoint if they are too many or it wants no more."""
         failures = 0 if outcome.state == "delivered" else hook["failures"] + 1
         if failures == hook["failures"]:
@@ -208,7 +213,7 @@ class ServerOutbox:
         connection.execute(update(_hooks).where(_hooks.c.webhook_id == hook["webhook_id"]).values(**values))
         if "disabled_reason" in values:
             told = {"webhook_id": hook["webhook_id"], "url": hook["url"], "reason": values["disabled_reason"]}
-            publish(connection, hook["tenant_id"], DISABLED, told, subject=hook["webhook_id"])
+            publish(connection, hook["tenant_id"], DISABLED, told, subject=hook["webhook_id"], trace=due.traceparent)
 
     def _due(self, hook: RowMapping, row: RowMapping, lease: str, now_ns: int) -> Due:
         sealed = [hook["secret"], *([hook["secret_before"]] if hook["before_until_ns"] > now_ns else [])]
@@ -223,6 +228,7 @@ class ServerOutbox:
             secrets,
             row["body"],
             row["attempts"],
+            row["traceparent"],
         )
 
 

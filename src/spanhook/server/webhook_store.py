@@ -15,7 +15,7 @@ from spanhook.server.problems import Problem
 from spanhook.server.scopes import Principal
 from spanhook.server.sealing import Seal
 from spanhook.server.stored_webhooks import Delivery, Webhook, stored_delivery, stored_webhook
-from spanhook.server.webhook_outbox import PING, add, publish
+from spanhook.server.webhook_outbox import PING, Published, add, publish
 from spanhook.store import State
 from spanhook.store.control import Database, tables
 from spanhook.webhooks import new_secret
@@ -175,9 +175,8 @@ class WebhookStore:
                 raise Problem("not_found", f"there is no delivery {delivery_id!r} here")
             if row["state"] == "pending":
                 raise Problem("conflict", "the delivery is pending: it is tried again by itself")
-            (added,) = await connection.run_sync(
-                add, [webhook_id], hook.tenant, row["event_id"], row["event_type"], row["body"]
-            )
+            event = Published(*(row[name] for name in Published._fields))
+            (added,) = await connection.run_sync(add, [webhook_id], hook.tenant, event)
             await record(connection, principal, "webhook.resend", webhook_id, hook.tenant, delivery=delivery_id)
             return await _one(connection, _deliveries.c.delivery_id == added)
 

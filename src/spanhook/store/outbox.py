@@ -23,6 +23,7 @@ class Due:
         secrets: What it is signed with, the newest first.
         body: What is sent.
         attempts: How many attempts there were before.
+        traceparent: The span that it belongs to; empty for none.
     """
 
     delivery_id: str
@@ -34,6 +35,7 @@ class Due:
     secrets: tuple[str, ...]
     body: str
     attempts: int
+    traceparent: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,13 @@ _SCHEMA = (
         id INTEGER PRIMARY KEY AUTOINCREMENT, delivery_id TEXT NOT NULL UNIQUE, target TEXT NOT NULL,
         event_id TEXT NOT NULL, event_type TEXT NOT NULL, body TEXT NOT NULL, state TEXT NOT NULL,
         attempts INTEGER NOT NULL, due_ns INTEGER NOT NULL, lease TEXT NOT NULL, leased_until_ns INTEGER NOT NULL,
-        created_ns INTEGER NOT NULL, ended_ns INTEGER NOT NULL, status INTEGER NOT NULL, error TEXT NOT NULL)""",
+        created_ns INTEGER NOT NULL, ended_ns INTEGER NOT NULL, status INTEGER NOT NULL, error TEXT NOT NULL,
+        traceparent TEXT NOT NULL)""",
     "CREATE INDEX spanhook_outbox_by_due ON spanhook_outbox (target, state, due_ns)",
     "CREATE INDEX spanhook_outbox_by_order ON spanhook_outbox (target, state, id)",
 )
 _INSERT = """INSERT INTO spanhook_outbox VALUES
-    (NULL, ?, ?, ?, ?, ?, 'pending', 0, ?, '', 0, ?, 0, 0, '')"""
+    (NULL, ?, ?, ?, ?, ?, 'pending', 0, ?, '', 0, ?, 0, 0, '', ?)"""
 _ANY = """SELECT * FROM spanhook_outbox WHERE target = ? AND state = 'pending' AND due_ns <= ? AND leased_until_ns <= ?
     ORDER BY due_ns, id LIMIT ?"""
 _FIRST = """SELECT * FROM (SELECT * FROM spanhook_outbox WHERE target = ? AND state = 'pending' ORDER BY id LIMIT 1)
@@ -39,12 +40,14 @@ class Entry(NamedTuple):
         event_id, event_type: The event.
         body: What is sent.
         time_ns: When it happened, in nanoseconds since the epoch.
+        traceparent: The span that it belongs to; empty for none.
     """
 
     event_id: str
     event_type: str
     body: str
     time_ns: int
+    traceparent: str = ""
 
 
 class SQLiteOutbox:
@@ -70,7 +73,7 @@ class SQLiteOutbox:
             StoreError: The file cannot be used now.
         """
         rows = [
-            (f"dlv_{token_hex(12)}", self._target, one.event_id, one.event_type, one.body, one.time_ns, one.time_ns)
+            (f"dlv_{token_hex(12)}", self._target, *one[:3], one.time_ns, one.time_ns, one.traceparent)
             for one in entries
         ]
         with self._file.transaction() as connection:
@@ -97,6 +100,7 @@ class SQLiteOutbox:
                 self._secrets,
                 row["body"],
                 row["attempts"],
+                row["traceparent"],
             )
             for row in found
         ]

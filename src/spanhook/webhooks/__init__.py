@@ -17,10 +17,11 @@ from spanhook.webhooks.deliverer import Deliverer  # noqa: E402
 from spanhook.webhooks.destinations import Destination, DestinationError, Destinations  # noqa: E402
 from spanhook.webhooks.envelope import MEDIA_TYPE, cloud_event, new_event_id  # noqa: E402
 from spanhook.webhooks.forwarder import Forwarder  # noqa: E402
-from spanhook.webhooks.payload import entry_of  # noqa: E402
+from spanhook.webhooks.payload import body_of, entry_of  # noqa: E402
 from spanhook.webhooks.schedule import Schedule  # noqa: E402
 from spanhook.webhooks.sending import Answer, DeliveryError, Sender  # noqa: E402
 from spanhook.webhooks.signing import check_secret, new_secret, signed  # noqa: E402
+from spanhook.webhooks.tracing import traceparent  # noqa: E402
 
 __all__ = [
     "MEDIA_TYPE",
@@ -33,10 +34,12 @@ __all__ = [
     "Forwarder",
     "Schedule",
     "Sender",
+    "body_of",
     "check_secret",
     "cloud_event",
     "entry_of",
     "new_event_id",
     "new_secret",
     "signed",
+    "traceparent",
 ]

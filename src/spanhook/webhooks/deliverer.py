@@ -20,6 +20,7 @@ from spanhook.webhooks.envelope import MEDIA_TYPE
 from spanhook.webhooks.schedule import Schedule, meaning
 from spanhook.webhooks.sending import Answer, DeliveryError, Sender
 from spanhook.webhooks.signing import signed
+from spanhook.webhooks.tracing import context_of
 
 _SECOND = 1_000_000_000
 LEASE_S = 60.0
@@ -129,14 +130,15 @@ class Deliverer:
             self._tell(error)
 
     async def _attempt(self, due: Due) -> Outcome:
-        """Try once, as one span. Its context is not sent: receivers belong to others."""
+        """Try once, as one span, in the trace of the event. Its context is not sent: receivers belong to others."""
         about = {
             semconv.HTTP_REQUEST_METHOD: "POST",
             semconv.CLOUDEVENTS_EVENT_ID: due.event_id,
             semconv.CLOUDEVENTS_EVENT_TYPE: due.event_type,
             semconv.SERVER_ADDRESS: urlsplit(due.url).hostname or "",
         }
-        with self._tracer.start_as_current_span("POST", kind=SpanKind.CLIENT, attributes=about) as span:
+        within = context_of(due.traceparent)
+        with self._tracer.start_as_current_span("POST", within, SpanKind.CLIENT, about) as span:
             outcome = await self._outcome(due)
             if outcome.status:
                 span.set_attribute(semconv.HTTP_RESPONSE_STATUS_CODE, outcome.status)

@@ -36,6 +36,7 @@ webhook_deliveries = Table(
     text_column("event_id"),
     text_column("event_type"),
     text_column("body"),
+    text_column("traceparent"),
     text_column("state"),
     number("attempts"),
     number("due_ns"),

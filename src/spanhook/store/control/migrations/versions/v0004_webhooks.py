@@ -31,7 +31,8 @@ def upgrade() -> None:
     op.create_table(
         _DELIVERIES,
         sa.Column("id", _BIG, nullable=False, autoincrement=True),
-        *map(_text, ("delivery_id", "webhook_id", "tenant_id", "event_id", "event_type", "body", "state")),
+        *map(_text, ("delivery_id", "webhook_id", "tenant_id", "event_id", "event_type")),
+        *map(_text, ("body", "traceparent", "state")),
         *map(_number, ("attempts", "due_ns")),
         _text("lease"),
         _number("leased_until_ns"),
