@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,3 +89,40 @@ def test_nothing_is_dropped_whatever_fails(
     if ordered:
         assert delivered == sorted(delivered, key=lambda one: int(one.removeprefix("evt_")))
     outbox.close()
+
+
+_FORKING = """
+import os, sys, threading, warnings
+from spanhook.store import OutboxEntry, SQLiteOutbox
+
+warnings.simplefilter("ignore")  # CPython warns of forks of processes with threads, which is what this is about
+box, stop = SQLiteOutbox(sys.argv[1], "https://hooks.example/", ["s"]), threading.Event()
+added = 0
+
+def keep_adding():
+    global added
+    while not stop.is_set():
+        box.add([OutboxEntry(f"parent {added}", "t", "{}", 1)])
+        added += 1
+        if added % 5 == 0:
+            box.close()
+
+thread = threading.Thread(target=keep_adding)
+thread.start()
+children = 25
+for number in range(children):
+    child = os.fork()
+    if not child:
+        box.add([OutboxEntry(f"child {number}", "t", "{}", 1)])
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, number
+stop.set()
+thread.join()
+assert box.count("pending") == added + children
+"""
+
+
+def test_forks_while_others_write_lose_nothing_and_damage_nothing(tmp_path: Path) -> None:
+    asked = [sys.executable, "-c", _FORKING, str(tmp_path / "outbox.db")]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
