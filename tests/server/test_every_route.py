@@ -87,6 +87,8 @@ PAGES: dict[tuple[str, str], tuple[str | None, Any]] = {
     ("GET", "/events/usage"): ("usage:read", None),
     ("GET", "/events/hooks"): ("hooks:read", None),
     ("GET", "/events/approvals"): ("approvals:decide", None),
+    ("GET", "/events/webhooks"): ("webhooks:manage", None),
+    ("GET", "/events/webhooks/{webhook_id}"): ("webhooks:manage", None),
     ("GET", "/runs"): ("runs:read", None),
     ("GET", "/runs/{run_id}"): ("runs:read", None),
     ("GET", "/decisions"): ("runs:read", None),
@@ -105,6 +107,16 @@ PAGES: dict[tuple[str, str], tuple[str | None, Any]] = {
     ("GET", "/approvals"): ("approvals:decide", None),
     ("POST", "/approvals/{id}/approve"): ("approvals:decide", {}),
     ("POST", "/approvals/{id}/deny"): ("approvals:decide", {}),
+    ("GET", "/webhooks"): ("webhooks:manage", None),
+    ("GET", "/webhooks/new"): ("webhooks:manage", None),
+    ("POST", "/webhooks"): ("webhooks:manage", {"url": "https://hooks.example/", "everything": "true"}),
+    ("GET", "/webhooks/{webhook_id}"): ("webhooks:manage", None),
+    ("POST", "/webhooks/{webhook_id}"): ("webhooks:manage", {"url": "https://hooks.example/", "everything": "true"}),
+    ("POST", "/webhooks/{webhook_id}/enabled"): ("webhooks:manage", {"enabled": "false"}),
+    ("POST", "/webhooks/{webhook_id}/secret"): ("webhooks:manage", {}),
+    ("POST", "/webhooks/{webhook_id}/test"): ("webhooks:manage", {}),
+    ("POST", "/webhooks/{webhook_id}/deliveries/{delivery_id}/resend"): ("webhooks:manage", {}),
+    ("POST", "/webhooks/{webhook_id}/delete"): ("webhooks:manage", {}),
 }
 """The same of the web pages, with the forms that they take."""
 

@@ -6,16 +6,18 @@ from typing import Any
 from opentelemetry.propagate import extract
 from sqlalchemy import Connection
 
-from spanhook.jobs import Job
+from spanhook.jobs import STATUSES, Job
 from spanhook.server.webhook_outbox import publish
 from spanhook.webhooks import traceparent
 
+JOB_EVENTS = tuple(f"job.{status}" for status in STATUSES)
+"""What webhooks are told of a job, in the order in which it may happen."""
 _NS = 1_000_000_000
 
 
 def tell_of_job(connection: Connection, job: Job) -> None:
-    """Put the event of a new job, or of a job whose status has changed, into the outbox: ``job.queued``,
-    ``job.running``, ``job.completed``, ``job.failed`` or ``job.cancelled``. Its deliveries belong to the job's trace.
+    """Put the event of a new job, or of a job whose status has changed, into the outbox: one of ``JOB_EVENTS``. Its
+    deliveries belong to the job's trace.
 
     Args:
         connection: The transaction that makes the change.

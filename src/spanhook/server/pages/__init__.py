@@ -1,11 +1,23 @@
-"""The web pages: runs, decisions, usage, budgets, hooks and approvals for people.
+"""The web pages: runs, decisions, usage, budgets, hooks, approvals and webhooks for people.
 
 They call the functions of the HTTP API's routes, and so ask for the same scopes and show the same tenants.
 """
 
 from fastapi import APIRouter
 
-from spanhook.server.pages import approvals, budgets, decisions, dry_runs, entrance, hooks, live, openid, runs, usage
+from spanhook.server.pages import (
+    approvals,
+    budgets,
+    decisions,
+    dry_runs,
+    entrance,
+    hooks,
+    live,
+    openid,
+    runs,
+    usage,
+    webhooks,
+)
 from spanhook.server.pages.problem import problem_page
 
 PAGE_ROUTERS: tuple[APIRouter, ...] = (
@@ -19,6 +31,7 @@ PAGE_ROUTERS: tuple[APIRouter, ...] = (
     dry_runs.router,
     hooks.router,
     approvals.router,
+    webhooks.router,
 )
 
 __all__ = ["PAGE_ROUTERS", "problem_page"]

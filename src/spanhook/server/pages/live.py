@@ -20,6 +20,7 @@ from spanhook.server.routes.approvals import list_approvals
 from spanhook.server.routes.hooks import list_hooks, statistics
 from spanhook.server.routes.runs import get_usage, list_decisions, list_runs
 from spanhook.server.routes.sync import list_processes
+from spanhook.server.routes.webhooks import WebhookId, get_webhook, list_deliveries, list_webhooks, webhooks_of
 from spanhook.server.scopes import Principal
 from spanhook.server.services import Services
 
@@ -78,6 +79,34 @@ async def of_approvals(
 
     async def read() -> list[BaseModel]:
         return [await list_approvals(principal, services)]
+
+    return _stream(principal, services, read)
+
+
+@router.get("/webhooks")
+async def of_webhooks(
+    principal: Annotated[Principal, Depends(Needs("webhooks:manage"))], services: Serving
+) -> Response:
+    """Endpoints."""
+    webhooks = webhooks_of(services)
+
+    async def read() -> list[BaseModel]:
+        return [await list_webhooks(principal, webhooks)]
+
+    return _stream(principal, services, read)
+
+
+@router.get("/webhooks/{webhook_id}")
+async def of_webhook(
+    webhook_id: WebhookId, principal: Annotated[Principal, Depends(Needs("webhooks:manage"))], services: Serving
+) -> Response:
+    """One endpoint, and its deliveries."""
+    webhooks = webhooks_of(services)
+    await get_webhook(webhook_id, principal, webhooks)  # rather than a stream that ends at once
+
+    async def read() -> list[BaseModel]:
+        deliveries = await list_deliveries(webhook_id, principal, webhooks, limit=_NEWEST)
+        return [await get_webhook(webhook_id, principal, webhooks), deliveries]
 
     return _stream(principal, services, read)
 
