@@ -49,7 +49,8 @@ def test_a_webhook_from_its_creation_to_its_end(server: Served) -> None:
         page.send("/webhooks", url=receiver.url, **NEW)
         assert (page.page.status_code, page.page.headers["cache-control"]) == (201, "no-store")
         receiver.secret = secret_on(page)
-        assert "job.failed , cron.*" in page.open("/webhooks")
+        shown = page.open("/webhooks")
+        assert "job.failed , cron.* on" in shown, shown
         (path,) = set(re.findall(r'href="(/webhooks/wh_[0-9a-f]+)"', page.page.text))
         assert "Nothing was sent yet" in page.open(path)
         assert receiver.secret not in page.text
@@ -86,7 +87,7 @@ def test_a_webhook_from_its_creation_to_its_end(server: Served) -> None:
 
 
 def test_what_cannot_be_created_is_said_beside_what_was_written(server: Served) -> None:
-    page = browser(server)
+    page = browser(server, "initech")
     page.open("/webhooks/new")
     for url, others, said in (
         ("http://10.0.0.1:8080/", "", "not public"),
@@ -116,7 +117,7 @@ def test_what_cannot_be_created_is_said_beside_what_was_written(server: Served) 
 
 
 def test_forms_of_others_are_refused(server: Served) -> None:
-    page = browser(server)
+    page = browser(server, "umbrella")
     page.open("/webhooks/new")
     page.send("/webhooks", url="https://hooks.example/", everything="true", csrf="0" * 64)
     assert page.page.status_code == 403

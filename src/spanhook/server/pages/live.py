@@ -27,6 +27,7 @@ from spanhook.server.services import Services
 router = APIRouter(prefix="/events", include_in_schema=False)
 
 Serving = Annotated[Services, Depends(services_of)]
+Manager = Annotated[Principal, Depends(Needs("webhooks:manage"))]
 EVERY_S, LASTS_S = 2.0, 120.0
 """How often it is looked, and how long a stream lasts, in seconds."""
 MOST_STREAMS, MOST_OF_ONE = 200, 50
@@ -97,9 +98,7 @@ async def of_webhooks(
 
 
 @router.get("/webhooks/{webhook_id}")
-async def of_webhook(
-    webhook_id: WebhookId, principal: Annotated[Principal, Depends(Needs("webhooks:manage"))], services: Serving
-) -> Response:
+async def of_webhook(webhook_id: WebhookId, principal: Manager, services: Serving) -> Response:
     """One endpoint, and its deliveries."""
     webhooks = webhooks_of(services)
     await get_webhook(webhook_id, principal, webhooks)  # rather than a stream that ends at once

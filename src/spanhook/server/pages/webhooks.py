@@ -166,7 +166,7 @@ async def _one(
         kept=KEPT,
         deliveries=found.deliveries,
         chosen=state or "",
-        states=get_args(State),
+        states=("", *get_args(State)),
         more=address(request, cursor=found.next_cursor) if found.next_cursor else "",
         first=address(request, cursor="") if cursor else "",
         error=error,
