@@ -71,6 +71,7 @@ class Deliveries(Protocol):
 
     attempts: PlainCounter[str]
     pending: int
+    held: int
     oldest_s: float
 
 
@@ -87,11 +88,16 @@ class _Webhooks(Collector):
         for result, count in self._figures.attempts.items():
             attempts.add_metric([result], count)
         yield attempts
-        yield GaugeMetricFamily(
-            "spanhook_server_webhook_pending", "Deliveries to webhooks that wait", value=self._figures.pending
+        waiting = GaugeMetricFamily(
+            "spanhook_server_webhook_pending", "Deliveries to webhooks that wait", labels=["endpoint"]
         )
+        waiting.add_metric(["enabled"], self._figures.pending)
+        waiting.add_metric(["disabled"], self._figures.held)
+        yield waiting
         yield GaugeMetricFamily(
-            "spanhook_server_webhook_oldest_seconds", "How long the oldest has waited", value=self._figures.oldest_s
+            "spanhook_server_webhook_oldest_seconds",
+            "How long the oldest has waited that an enabled endpoint gets",
+            value=self._figures.oldest_s,
         )
 
 

@@ -22,7 +22,7 @@ from spanhook.webhooks import Deliverer, DestinationError, Destinations, Sender
 
 _DAY_NS = 86_400_000_000_000
 _LOOK_S, _SWEPT = 15.0, 500
-_table = tables.webhook_deliveries
+_table, _hooks = tables.webhook_deliveries, tables.webhooks
 
 
 @dataclass(slots=True)
@@ -30,13 +30,15 @@ class WebhookFigures:
     """What became of deliveries.
 
     Attributes:
-        attempts: How many attempts were ``delivered``, and how many have ``failed``.
-        pending: How many deliveries waited at the last look, those to disabled endpoints included.
-        oldest_s: How many seconds the oldest of them had waited then.
+        attempts: How many attempts were ``delivered``, have ``failed``, or have left a delivery ``dead``.
+        pending: How many deliveries to enabled endpoints waited at the last look.
+        held: How many waited for their endpoints to be enabled.
+        oldest_s: How many seconds the oldest of ``pending`` had waited then.
     """
 
     attempts: Counter[str]
     pending: int = 0
+    held: int = 0
     oldest_s: float = 0.0
 
 
@@ -104,10 +106,18 @@ class Webhooks:
                     await self._stopped.wait()
 
     async def _look(self) -> None:
-        query = select(func.count(), func.min(_table.c.created_ns)).where(_table.c.state == "pending")
+        query = (
+            select(_hooks.c.enabled, func.count(), func.min(_table.c.created_ns))
+            .join(_hooks, _hooks.c.webhook_id == _table.c.webhook_id)
+            .where(_table.c.state == "pending")
+            .group_by(_hooks.c.enabled)
+        )
         async with self._database.reading() as connection:
-            count, oldest = (await connection.execute(query)).one()
-        self.figures.pending, self.figures.oldest_s = count, (time.time_ns() - (oldest or time.time_ns())) / 1e9
+            found = {enabled: (count, oldest) for enabled, count, oldest in (await connection.execute(query)).all()}
+        now = time.time_ns()
+        self.figures.pending, oldest = found.get(True, (0, now))
+        self.figures.held, _ = found.get(False, (0, now))
+        self.figures.oldest_s = (now - oldest) / 1e9
 
     async def _delete(self, before_ns: int) -> int:
         old = select(_table.c.id).where(_table.c.ended_ns.between(1, before_ns)).limit(_SWEPT)

@@ -42,7 +42,8 @@ class Deliverer:
         tracer: What attempts are recorded with; by default the global provider's.
 
     Attributes:
-        figures: How many attempts were ``delivered``, and how many have ``failed``.
+        figures: How many attempts were ``delivered``, how many have ``failed``, and how many did and were the last one:
+            the delivery is ``dead``.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Deliverer:
         self._tracer = tracer or trace.get_tracer("spanhook.webhooks", __version__)
         self._woken, self._stopping = asyncio.Event(), False
         self._repeats = Repeats()
-        self.figures = Counter[str](delivered=0, failed=0)
+        self.figures = Counter[str](delivered=0, failed=0, dead=0)
 
     def wake(self) -> None:
         """Look into the outbox at once. Call it on the deliverer's loop."""
@@ -145,7 +146,7 @@ class Deliverer:
             if outcome.error:
                 span.set_attribute(semconv.ERROR_TYPE, str(outcome.status or "_OTHER"))
                 span.set_status(StatusCode.ERROR, outcome.error)
-        self.figures["delivered" if outcome.state == "delivered" else "failed"] += 1
+        self.figures["failed" if outcome.state == "pending" else outcome.state] += 1
         return outcome
 
     async def _outcome(self, due: Due) -> Outcome:

@@ -154,5 +154,6 @@ def test_without_a_key_there_are_none(tmp_path: Any) -> None:
 
 def test_metrics_tell_what_waits_and_what_came_of_attempts(server: Served) -> None:
     told = server.client.get("/metrics", headers=bearer(token("the operators", ["usage:read"]))).text
-    for name in ('attempts_total{result="delivered"}', 'attempts_total{result="failed"}', "pending", "oldest_seconds"):
+    attempts = (f'attempts_total{{result="{one}"}}' for one in ("delivered", "failed", "dead"))
+    for name in (*attempts, 'pending{endpoint="enabled"}', 'pending{endpoint="disabled"}', "oldest_seconds"):
         assert f"\nspanhook_server_webhook_{name} " in told
