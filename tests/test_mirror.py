@@ -254,6 +254,8 @@ THROUGH = {
     "store/outbox": "store/test_sqlite_outbox",
     "webhooks/forwarder": "hooks/test_webhook_forwarder",
     "webhooks/payload": "hooks/test_webhook_forwarder",
+    "webhooks/tracing": "webhooks/test_deliverer",
+    "server/pages/webhook_forms": "server/pages/test_webhooks",
     "store/control/migrations/versions/v0003_jobs": "store/control/test_database",
     "store/control/paging": "store/control/test_runs",
     "store/control/spans": "store/control/test_ingestor",

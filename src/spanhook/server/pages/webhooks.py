@@ -99,8 +99,8 @@ async def change(
         if problem.code not in _MENDABLE or not wants_page(request.scope):
             raise
         stored = await get_webhook(webhook_id, principal, webhooks)
-        said = {"error": problem.detail, "status": problem.status}
-        return await _one(request, stored, filled(form), principal, webhooks, **said)
+        draft, said, status = filled(form), problem.detail, problem.status
+        return await _one(request, stored, draft, principal, webhooks, error=said, status=status)
     return goes_to(_path(webhook_id))
 
 
