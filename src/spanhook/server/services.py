@@ -68,7 +68,9 @@ class Services:
         self.measures.watch(self.ingestor, self.retention)
         self.retention.start()
         jobs = SQLJobs(self.database, told=tell_of_job if self.webhooks is not None else None)
-        self.runner = Runner(self._agents, jobs, jobs, RunnerSettings(concurrency=self.settings.jobs))
+        settings = RunnerSettings(concurrency=self.settings.jobs)
+        self.runner = Runner(self._agents, jobs, jobs, settings, told=self.measures.job)
+        self.measures.watch_jobs(self.runner)
         await self.runner.start()
         try:
             async with AsyncExitStack() as stack:

@@ -1,4 +1,4 @@
-"""The web pages: runs, decisions, usage, budgets, hooks, approvals and webhooks for people.
+"""The web pages: runs, decisions, jobs, usage, budgets, hooks, approvals and webhooks for people.
 
 They call the functions of the HTTP API's routes, and so ask for the same scopes and show the same tenants.
 """
@@ -12,6 +12,7 @@ from spanhook.server.pages import (
     dry_runs,
     entrance,
     hooks,
+    jobs,
     live,
     openid,
     runs,
@@ -26,6 +27,7 @@ PAGE_ROUTERS: tuple[APIRouter, ...] = (
     live.router,
     runs.router,
     decisions.router,
+    jobs.router,
     usage.router,
     budgets.router,
     dry_runs.router,
