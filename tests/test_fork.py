@@ -66,3 +66,18 @@ def test_a_child_renews() -> None:
         raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) or internal.counts["thing"] != 1)
     """
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_what_is_held_is_let_go_in_the_parent_alone() -> None:
+    asked = (
+        "import os\n"
+        "from spanhook.fork import held_for_fork\n"
+        "seen = []\n"
+        "held_for_fork(lambda: seen.append('held') or (lambda: seen.append('let go')))\n"
+        "child = os.fork()\n"
+        "if not child:\n"
+        "    os._exit(len(seen))\n"
+        "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1\n"
+        "assert seen == ['held', 'let go']\n"
+    )
+    subprocess.run([sys.executable, "-c", asked], check=True)

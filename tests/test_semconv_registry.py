@@ -32,6 +32,7 @@ FACTS = yaml.safe_load((Path(__file__).parent / "conventions" / "facts.yaml").re
 
 #: Names of the conventions for resources and the SDK, those of others, which are only read, and no names at all.
 ELSEWHERE = (
+    "cloudevents.",
     "http.",
     "https:",
     "input.",

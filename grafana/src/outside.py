@@ -46,6 +46,13 @@ SAMPLING_LATE: Final = "otelcol_processor_tail_sampling_early_releases_from_cach
 COLLECTOR_MEMORY: Final = "otelcol_process_memory_rss_bytes"
 COLLECTOR_CPU: Final = "otelcol_process_cpu_seconds_total"
 
+# --------------------------------------------------------------------------- the control plane's /metrics
+
+WEBHOOK_ATTEMPTS: Final = "spanhook_server_webhook_attempts_total"
+"""Results: delivered, failed, dead."""
+WEBHOOK_PENDING: Final = "spanhook_server_webhook_pending"
+WEBHOOK_OLDEST: Final = "spanhook_server_webhook_oldest_seconds"
+
 # --------------------------------------------------------------------------- Prometheus and its rules
 
 ALERTS: Final = "ALERTS"
@@ -56,7 +63,8 @@ METRICS: Final = frozenset(
     {
         SPAN_CALLS, GRAPH_REQUESTS, SDK_STARTED, *SDK_QUEUE, *SDK_PROCESSED, *SDK_EXPORTED, EXPORT_QUEUE,
         EXPORT_CAPACITY, SAMPLING_TRACES, SAMPLING_DECIDED, SAMPLING_BY_POLICY, SAMPLING_HELD, SAMPLING_EARLY,
-        SAMPLING_LATE, COLLECTOR_MEMORY, COLLECTOR_CPU, ALERTS, UP, BUDGET,
+        SAMPLING_LATE, COLLECTOR_MEMORY, COLLECTOR_CPU, ALERTS, UP, BUDGET, WEBHOOK_ATTEMPTS, WEBHOOK_PENDING,
+        WEBHOOK_OLDEST,
     }
     | {RECEIVED.format(outcome=how, signal=of) for how in ("accepted", "refused", "failed") for of in SIGNALS}
     | {SENT.format(outcome=how, signal=of) for how in ("sent", "send_failed", "enqueue_failed") for of in SIGNALS}
@@ -67,7 +75,7 @@ LABELS: Final = frozenset(
     {
         "service_name", "instance", "job", "exporter", "receiver", "processor", "policy", "decision", "sampled", "le",
         "otel_component_name", "otel_component_type", "alertname", "alertstate", "severity", "client", "server",
-        "event_name", "trace_id", "otel_span_sampling_result", "data_type", "spanhook_truncated",
+        "event_name", "trace_id", "otel_span_sampling_result", "data_type", "spanhook_truncated", "result", "endpoint",
     }
 )  # fmt: skip
 """Every label that is not an attribute of spanhook's."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from grafana.src import collectors, frame, gates, outside
+from grafana.src import collectors, frame, gates, outside, webhooks
 from grafana.src.names import label
 from grafana.src.panels import BAD, COUNT, GREEN, RED, Line, figure, graph
 from grafana.src.queries import (
@@ -176,5 +176,5 @@ def dashboard() -> Dashboard:
         frame.PIPELINE,
         "Pipeline",
         "Whether telemetry is complete: what SDKs drop, what collectors refuse, keep, cut and give up.",
-        [_complete(), _sdk(), collectors.taken(), collectors.sent()],
+        [_complete(), _sdk(), collectors.taken(), collectors.sent(), webhooks.row()],
     )

@@ -1,10 +1,12 @@
 """What is renewed in a forked child: one registry, in a fixed order.
 
 A fork copies locks that other threads hold, but not the threads. Everything that keeps a lock, a thread or counts
-registers here how to renew itself; nothing else is registered with ``os``.
+registers here how to renew itself; nothing else is registered with ``os``. Locks of C libraries cannot be renewed:
+whoever uses such a library keeps its threads out of it during a fork, with ``held_for_fork``.
 """
 
 import os
+import threading
 from collections.abc import Callable
 from typing import Literal, get_args
 
@@ -35,12 +37,29 @@ Renewed = Literal[
 ORDER: tuple[Renewed, ...] = get_args(Renewed)
 
 _renewals: dict[Renewed, Callable[[], None]] = {}
+_holds: list[Callable[[], Callable[[], None]]] = []
+_held = threading.local()
 
 
 def after_fork(what: Renewed, renew: Callable[[], None]) -> None:
     """Call ``renew`` in every forked child, at the place of ``what`` in the order."""
     assert what not in _renewals, what
     _renewals[what] = renew
+
+
+def held_for_fork(hold: Callable[[], Callable[[], None]]) -> None:
+    """Call ``hold`` before each fork, and what it returns after it, in the parent alone."""
+    _holds.append(hold)
+
+
+def _hold() -> None:
+    _held.released = [hold() for hold in _holds]
+
+
+def _let_go() -> None:
+    for release in reversed(_held.released):
+        release()
+    _held.released = []
 
 
 def renew_all() -> None:
@@ -63,4 +82,4 @@ def renew_all() -> None:
         raise BaseExceptionGroup("spanhook: not renewed in the forked child", failed)
 
 
-os.register_at_fork(after_in_child=renew_all)
+os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=renew_all)

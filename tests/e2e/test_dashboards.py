@@ -31,6 +31,8 @@ TRACEQL = [query for query in QUERIES if query.source == "tempo"]
 EMPTY = {
     "agents/Libraries that are not bound": "none is installed beside those that are; test_unbound.py has some",
     "hooks/Audit records": "there is no audit log: test_guards.py",
+    "pipeline/Webhook attempts": "no control plane is scraped",
+    "pipeline/Webhook deliveries waiting, over time": "no control plane is scraped",
     "pipeline/Events not delivered": "every event was delivered: test_guards.py has some that were not",
     "agents/Models, now and before/B": "nothing ran in the hour before",
     "agents/Models, now and before/C": "nothing ran in the hour before",

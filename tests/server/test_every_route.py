@@ -61,6 +61,15 @@ ROWS: dict[tuple[str, str], tuple[str | None, Any]] = {
     ("DELETE", "/v1/jobs/{job_id}"): ("jobs:run", None),
     ("POST", "/v1/traces"): ("telemetry:write", {"resourceSpans": []}),
     ("POST", "/v1/metrics"): ("telemetry:write", {"resourceMetrics": []}),
+    ("POST", "/v1/webhooks"): ("webhooks:manage", {"url": "https://hooks.example/"}),
+    ("GET", "/v1/webhooks"): ("webhooks:manage", None),
+    ("GET", "/v1/webhooks/{webhook_id}"): ("webhooks:manage", None),
+    ("PATCH", "/v1/webhooks/{webhook_id}"): ("webhooks:manage", {}),
+    ("DELETE", "/v1/webhooks/{webhook_id}"): ("webhooks:manage", None),
+    ("POST", "/v1/webhooks/{webhook_id}/secret"): ("webhooks:manage", {}),
+    ("POST", "/v1/webhooks/{webhook_id}/test"): ("webhooks:manage", {}),
+    ("GET", "/v1/webhooks/{webhook_id}/deliveries"): ("webhooks:manage", None),
+    ("POST", "/v1/webhooks/{webhook_id}/deliveries/{delivery_id}/resend"): ("webhooks:manage", {}),
     ("POST", "/v1/logs"): ("telemetry:write", {"resourceLogs": []}),
 }
 """Method and path of each route, with the scope that it needs (``None``: it is public) and a body that it takes."""
@@ -78,6 +87,8 @@ PAGES: dict[tuple[str, str], tuple[str | None, Any]] = {
     ("GET", "/events/usage"): ("usage:read", None),
     ("GET", "/events/hooks"): ("hooks:read", None),
     ("GET", "/events/approvals"): ("approvals:decide", None),
+    ("GET", "/events/webhooks"): ("webhooks:manage", None),
+    ("GET", "/events/webhooks/{webhook_id}"): ("webhooks:manage", None),
     ("GET", "/events/jobs"): ("jobs:read", None),
     ("GET", "/events/jobs/{job_id}"): ("jobs:read", None),
     ("GET", "/jobs"): ("jobs:read", None),
@@ -102,6 +113,16 @@ PAGES: dict[tuple[str, str], tuple[str | None, Any]] = {
     ("GET", "/approvals"): ("approvals:decide", None),
     ("POST", "/approvals/{id}/approve"): ("approvals:decide", {}),
     ("POST", "/approvals/{id}/deny"): ("approvals:decide", {}),
+    ("GET", "/webhooks"): ("webhooks:manage", None),
+    ("GET", "/webhooks/new"): ("webhooks:manage", None),
+    ("POST", "/webhooks"): ("webhooks:manage", {"url": "https://hooks.example/", "everything": "true"}),
+    ("GET", "/webhooks/{webhook_id}"): ("webhooks:manage", None),
+    ("POST", "/webhooks/{webhook_id}"): ("webhooks:manage", {"url": "https://hooks.example/", "everything": "true"}),
+    ("POST", "/webhooks/{webhook_id}/enabled"): ("webhooks:manage", {"enabled": "false"}),
+    ("POST", "/webhooks/{webhook_id}/secret"): ("webhooks:manage", {}),
+    ("POST", "/webhooks/{webhook_id}/test"): ("webhooks:manage", {}),
+    ("POST", "/webhooks/{webhook_id}/deliveries/{delivery_id}/resend"): ("webhooks:manage", {}),
+    ("POST", "/webhooks/{webhook_id}/delete"): ("webhooks:manage", {}),
 }
 """The same of the web pages, with the forms that they take."""
 
@@ -113,6 +134,7 @@ OTHER_KEY = rsa.generate_private_key(65537, 2048)
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
     settings: dict[str, Any] = {"rate": "1000000/minute", "failures": "1000000/minute"}
+    settings["webhooks"] = {"key_env": "SPANHOOK_TEST_SECRET"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPANHOOK_TEST_SECRET", SECRET)
         with served(tmp_path_factory.mktemp("all"), api_keys=True, tokens=TOKENS, **settings) as one:
@@ -129,7 +151,8 @@ def theirs(server: Served) -> str:
 
 def ask(server: Served, row: tuple[str, str], headers: dict[str, str], **ids: str) -> tuple[int, str]:
     method, path = row
-    given = {"hook_id": "hook_000000000000", "log_id": "0", "run_id": "0", "id": "0", "name": "x", "job_id": "0", **ids}
+    given = {"hook_id": "hook_000000000000", "log_id": "0", "run_id": "0", "id": "0", "name": "x", "job_id": "0"}
+    given |= {"webhook_id": "wh_0", "delivery_id": "dlv_0", **ids}
     body: dict[str, Any] = {"json" if row in ROWS else "data": EVERY[row][1]}
     if row in PAGES and method == "POST":
         headers = {"Content-Type": "application/x-www-form-urlencoded", **headers}

@@ -10,7 +10,10 @@ import pytest
 
 from tests.server.serving import SECRET, TOKENS, Served, served, token
 
-EVERYTHING = ("hooks:admin", "hooks:sync", "approvals:decide", "usage:read", "runs:read", "telemetry:write")
+EVERYTHING = (
+    *("hooks:admin", "hooks:sync", "approvals:decide", "usage:read", "runs:read", "telemetry:write"),
+    "webhooks:manage",
+)
 
 
 @pytest.fixture(scope="module")
@@ -18,6 +21,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPANHOOK_TEST_SECRET", SECRET)
         limits: dict[str, Any] = {"rate": "1000000/minute", "failures": "1000000/minute"}
+        limits["webhooks"] = {"key_env": "SPANHOOK_TEST_SECRET"}
         with served(tmp_path_factory.mktemp("fuzzing"), tokens=TOKENS, **limits) as one:
             yield one
 

@@ -5,7 +5,7 @@ from spanhook.server.scopes import scopes_of
 def test_scopes_are_those_of_the_control_plane() -> None:
     assert SCOPES == (
         "hooks:read", "hooks:manage", "hooks:admin", "hooks:sync",
-        "approvals:decide", "usage:read", "runs:read", "jobs:run", "jobs:read", "telemetry:write",
+        "approvals:decide", "usage:read", "runs:read", "jobs:run", "jobs:read", "telemetry:write", "webhooks:manage",
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Row, delete, func, insert, select, tuple_, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -25,10 +25,14 @@ class SQLJobs:
     Args:
         database: The open database.
         most: How many events of a job are kept; then the oldest go.
+        told: Told of each new job, and of each change of a status, in the transaction that makes it; what it raises
+            undoes that.
     """
 
-    def __init__(self, database: Database, *, most: int = MOST_LOGGED) -> None:
-        self._database, self._most = database, most
+    def __init__(
+        self, database: Database, *, most: int = MOST_LOGGED, told: Callable[[Connection, Job], None] | None = None
+    ) -> None:
+        self._database, self._most, self._told = database, most, told
 
     # ------------------------------------------------------------------------------------------ jobs
 
@@ -37,6 +41,7 @@ class SQLJobs:
         try:
             async with self._database.writing() as connection:
                 await connection.execute(insert(_jobs).values(**values))
+                await self._tell(connection, job)
         except IntegrityError:
             first = await self.find(job.tenant_id, job.agent, job.key) if job.key else None
             if first is None:
@@ -117,7 +122,13 @@ class SQLJobs:
                 return None
             after = change(job)
             await _write(connection, after)
+            if after.status != job.status:
+                await self._tell(connection, after)
         return after
+
+    async def _tell(self, connection: AsyncConnection, job: Job) -> None:
+        if self._told is not None:
+            await connection.run_sync(self._told, job)
 
     # ------------------------------------------------------------------------------------------ events
 

@@ -11,7 +11,10 @@ CHANGES = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 
 
 PAGES = frozenset(
-    ("", "login", "logout", "runs", "decisions", "jobs", "usage", "budgets", "hooks", "approvals", "events", "static")
+    (
+        *("", "login", "logout", "events", "static"),
+        *("runs", "decisions", "jobs", "usage", "budgets", "hooks", "approvals", "webhooks"),
+    )
 )
 """The first part of the paths of web pages."""
 

@@ -1,6 +1,7 @@
 """The server's own metrics, in the format of Prometheus. They name no tenant, path parameter or caller."""
 
 import time
+from collections import Counter as PlainCounter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
@@ -64,6 +65,41 @@ class _Stored(Collector):
         )
         yield GaugeMetricFamily(
             "spanhook_server_stored_bytes", "Bytes that the database took at the last look", value=kept.bytes
+        )
+
+
+class Deliveries(Protocol):
+    """What became of deliveries to webhooks."""
+
+    attempts: PlainCounter[str]
+    pending: int
+    held: int
+    oldest_s: float
+
+
+class _Webhooks(Collector):
+    """What became of deliveries, read when it is asked for."""
+
+    def __init__(self, figures: Deliveries) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        attempts = CounterMetricFamily(
+            "spanhook_server_webhook_attempts", "Attempts to deliver to webhooks", labels=["result"]
+        )
+        for result, count in self._figures.attempts.items():
+            attempts.add_metric([result], count)
+        yield attempts
+        waiting = GaugeMetricFamily(
+            "spanhook_server_webhook_pending", "Deliveries to webhooks that wait", labels=["endpoint"]
+        )
+        waiting.add_metric(["enabled"], self._figures.pending)
+        waiting.add_metric(["disabled"], self._figures.held)
+        yield waiting
+        yield GaugeMetricFamily(
+            "spanhook_server_webhook_oldest_seconds",
+            "How long the oldest has waited that an enabled endpoint gets",
+            value=self._figures.oldest_s,
         )
 
 
@@ -131,6 +167,10 @@ class Measures:
     def watch(self, ingestor: Ingestor, retention: Retention) -> None:
         """Tell what became of telemetry, too."""
         self._registry.register(_Stored(ingestor, retention))
+
+    def watch_webhooks(self, figures: Deliveries) -> None:
+        """Tell what became of deliveries to webhooks, too."""
+        self._registry.register(_Webhooks(figures))
 
     def text(self) -> bytes:
         """All metrics as text."""

@@ -15,6 +15,7 @@ Scope = Literal[
     "jobs:run",
     "jobs:read",
     "telemetry:write",
+    "webhooks:manage",
 ]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 _INCLUDES: dict[Scope, tuple[Scope, ...]] = {

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from spanhook.jobs import Runner, RunnerSettings, load_agent
 from spanhook.jobs.sql_jobs import SQLJobs
@@ -11,11 +11,13 @@ from spanhook.server.budgets import Budgets
 from spanhook.server.dry_runs import DryRuns
 from spanhook.server.handlers import Handlers
 from spanhook.server.hook_store import HookStore
+from spanhook.server.job_events import tell_of_job
 from spanhook.server.measuring import Measures
 from spanhook.server.policy_store import PolicyStore
 from spanhook.server.processes import Processes
 from spanhook.server.sets import Sets, read_signing_key
 from spanhook.server.settings import ServerSettings
+from spanhook.server.webhooks import Webhooks
 from spanhook.store.control import Database, IngestLimits, Ingestor, Retention, RetentionLimits
 
 _DAY_S = 86_400.0
@@ -38,6 +40,7 @@ class Services:
         dry_runs: Runs definitions on sample contexts.
         ingestor: Takes telemetry, while the application serves.
         retention: Deletes telemetry that is too old or too much, in the background.
+        webhooks: Endpoints that events are sent to; ``None`` if that is not set up.
         streams: How many pages are live, by tenant.
         runner: Runs agents, while the application serves.
     """
@@ -55,6 +58,7 @@ class Services:
         self.sets, self.processes = Sets(database, read_signing_key(settings.signing_key)), Processes(database)
         self.dry_runs = DryRuns(settings, self.handlers.allowed)
         self.retention = Retention(database, _limits(settings))
+        self.webhooks = Webhooks(settings.webhooks, database) if settings.webhooks is not None else None
         self._agents = {name: load_agent(name, one.target, one.retry) for name, one in settings.agents.items()}
 
     @asynccontextmanager
@@ -63,13 +67,17 @@ class Services:
         self.ingestor = Ingestor(self.database, IngestLimits(body=self.settings.max_telemetry))
         self.measures.watch(self.ingestor, self.retention)
         self.retention.start()
-        jobs = SQLJobs(self.database)
+        jobs = SQLJobs(self.database, told=tell_of_job if self.webhooks is not None else None)
         settings = RunnerSettings(concurrency=self.settings.jobs)
         self.runner = Runner(self._agents, jobs, jobs, settings, told=self.measures.job)
         self.measures.watch_jobs(self.runner)
         await self.runner.start()
         try:
-            yield
+            async with AsyncExitStack() as stack:
+                if self.webhooks is not None:
+                    self.measures.watch_webhooks(self.webhooks.figures)
+                    await stack.enter_async_context(self.webhooks.running())
+                yield
         finally:
             await self.runner.close()
             await self.retention.close()

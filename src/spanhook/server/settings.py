@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from spanhook.errors import ConfigurationError
 from spanhook.server.addresses import is_loopback, is_secure, is_unspecified
 from spanhook.server.login import Login
+from spanhook.server.webhook_settings import WebhookSettings
 
 Asymmetric = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 Symmetric = Literal["HS256", "HS384", "HS512"]
@@ -117,6 +118,7 @@ class ServerSettings(Strict):
         rate, failures: How many requests a caller may send, and how many may fail to authenticate from one address,
             such as ``600/minute``.
         retention: How much telemetry is kept.
+        webhooks: How webhooks are sent; without, there are none.
         dry_runs: How many dry runs there may be at a time.
         dry_run_timeout: Seconds for one dry run.
         agents: Agents that are served, by the name in their address.
@@ -147,6 +149,7 @@ class ServerSettings(Strict):
     rate: Rate = "1200/minute"
     failures: Rate = "60/minute"
     retention: Retention = Retention()
+    webhooks: WebhookSettings | None = None
     dry_runs: int = Field(default=2, ge=1, le=64)
     dry_run_timeout: float = Field(default=10, gt=0, le=60)
     agents: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,100}$")], ServedAgent] = Field(

@@ -11,7 +11,10 @@ from spanhook.store.ledger import MOST, Amounts, Caps, Ledger, Standing
 from spanhook.store.memory_frames import MemoryFrames
 from spanhook.store.memory_ledger import MemoryLedger
 from spanhook.store.opening import open_approvals
+from spanhook.store.outbox import Due, Outbox, Outcome, State
 from spanhook.store.sqlite_frames import SQLiteFrames
+from spanhook.store.sqlite_outbox import Entry as OutboxEntry
+from spanhook.store.sqlite_outbox import SQLiteOutbox
 from spanhook.store.waiting import in_worker, may_wait
 
 __all__ = [
@@ -28,6 +31,7 @@ __all__ = [
     "AuditFile",
     "Book",
     "Caps",
+    "Due",
     "Entry",
     "FileReport",
     "Frame",
@@ -38,10 +42,15 @@ __all__ = [
     "Ledger",
     "MemoryFrames",
     "MemoryLedger",
+    "Outbox",
+    "OutboxEntry",
+    "Outcome",
     "Reservation",
     "SQLiteFrames",
+    "SQLiteOutbox",
     "SessionStatistics",
     "Standing",
+    "State",
     "digest",
     "in_worker",
     "may_wait",

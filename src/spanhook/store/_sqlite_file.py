@@ -3,17 +3,21 @@
 import os
 import sqlite3
 import threading
-from collections.abc import Generator, Sequence
+import weakref
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 
 from spanhook.diagnostics import log
 from spanhook.errors import ConfigurationError, StoreError
+from spanhook.fork import held_for_fork
 from spanhook.store._renewal import renewed
 
 _VERSIONS = "CREATE TABLE IF NOT EXISTS spanhook_schema (name TEXT PRIMARY KEY, version INTEGER NOT NULL)"
 
 #: Connections of a parent process, kept until the end: closing them here could disturb the parent.
 _inherited: list[sqlite3.Connection | None] = []
+_files: "weakref.WeakSet[SQLiteFile]" = weakref.WeakSet()
+_LONGEST_HOLD_S = 5.0
 
 
 class SQLiteFile:
@@ -34,6 +38,7 @@ class SQLiteFile:
         self._lock = threading.RLock()
         self._opened: tuple[int, int] | None = None
         renewed.add(self)
+        _files.add(self)
 
     def renew(self) -> None:
         """Leave the parent's connection alone."""
@@ -124,3 +129,26 @@ class SQLiteFile:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
             raise
+
+
+def _keep_out() -> Callable[[], None]:
+    """Close connections before a process is forked, and keep our threads out of SQLite meanwhile.
+
+    A child inherits what SQLite knows of open files, such as which locks it has, but not the locks: it would write
+    without any, and damage the file (https://sqlite.org/howtocorrupt.html#_carrying_an_open_database_across_a_fork_).
+    And if a thread was inside SQLite's allocator, it would wait for that thread for ever.
+    """
+    held = [(file, file._lock) for file in list(_files)]
+    held = [(file, lock) for file, lock in held if lock.acquire(timeout=_LONGEST_HOLD_S)]
+    for file, _ in held:
+        if file._connection is not None and not file._connection.in_transaction:
+            file._discard()
+
+    def let_in() -> None:
+        for _, lock in held:
+            lock.release()
+
+    return let_in
+
+
+held_for_fork(_keep_out)

@@ -1,4 +1,4 @@
-"""The web pages: runs, decisions, jobs, usage, budgets, hooks and approvals for people.
+"""The web pages: runs, decisions, jobs, usage, budgets, hooks, approvals and webhooks for people.
 
 They call the functions of the HTTP API's routes, and so ask for the same scopes and show the same tenants.
 """
@@ -17,6 +17,7 @@ from spanhook.server.pages import (
     openid,
     runs,
     usage,
+    webhooks,
 )
 from spanhook.server.pages.problem import problem_page
 
@@ -32,6 +33,7 @@ PAGE_ROUTERS: tuple[APIRouter, ...] = (
     dry_runs.router,
     hooks.router,
     approvals.router,
+    webhooks.router,
 )
 
 __all__ = ["PAGE_ROUTERS", "problem_page"]

@@ -5,6 +5,7 @@ from typing import Annotated
 from urllib.parse import parse_qsl
 
 from fastapi import Depends, Request
+from pydantic import ValidationError
 
 from spanhook.server._requests import has
 from spanhook.server.pages import tokens
@@ -31,6 +32,20 @@ async def fields_of(request: Request) -> Fields:
     if not has(request.scope, "authorization") and not tokens.holds(request.scope, fields.get(tokens.FIELD, "")):
         raise Problem("cross_site", "the form is out of date; load the page again, and send it once more")
     return fields
+
+
+def lines_in(text: str) -> list[str]:
+    """What stands on the lines of a text, without those that are empty."""
+    return [line.strip() for line in text.split("\n") if line.strip()]
+
+
+def invalid(error: ValidationError) -> Problem:
+    """What is wrong about the fields of a form."""
+    said = (
+        f"{'.'.join(map(str, one['loc']))}: {one['msg'].removeprefix('Value error, ')}"
+        for one in error.errors(include_url=False, include_context=False, include_input=False)
+    )
+    return Problem("invalid", "; ".join(said))
 
 
 Form = Annotated[Fields, Depends(fields_of)]

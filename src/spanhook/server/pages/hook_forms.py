@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from spanhook.model import kinds
 from spanhook.semconv import PHASES
-from spanhook.server.pages.forms import Fields
+from spanhook.server.pages.forms import Fields, invalid, lines_in
 from spanhook.server.pages.schema_forms import Field, Schema, config_from, fields_for
 from spanhook.server.problems import Problem
 from spanhook.server.routes.hook_models import Hook, HookChanges, NewHook
@@ -79,7 +79,7 @@ def new_in(form: Fields, fields: list[Field]) -> NewHook:
     try:
         return NewHook.model_validate(given)
     except ValidationError as error:
-        raise _wrong(error) from None
+        raise invalid(error) from None
 
 
 def changes_in(form: Fields, fields: list[Field], before: dict[str, Any]) -> HookChanges:
@@ -91,7 +91,7 @@ def changes_in(form: Fields, fields: list[Field], before: dict[str, Any]) -> Hoo
     try:
         return HookChanges.model_validate({**_given(form), "config": config_from(form, fields, before)})
     except ValidationError as error:
-        raise _wrong(error) from None
+        raise invalid(error) from None
 
 
 def _given(form: Fields) -> dict[str, Any]:
@@ -105,7 +105,7 @@ def _given(form: Fields) -> dict[str, Any]:
         "mode": form.get("mode") or "enforce",
         "enabled": form.get("enabled") == "true",
         "log_executions": form.get("log_executions") == "true",
-        "tags": [line.strip() for line in form.get("tags", "").split("\n") if line.strip()],
+        "tags": lines_in(form.get("tags", "")),
     }
 
 
@@ -114,11 +114,3 @@ def _whole(text: str) -> Any:
         return int(text) if text.strip() else 100
     except ValueError:
         return text
-
-
-def _wrong(error: ValidationError) -> Problem:
-    said = (
-        f"{'.'.join(map(str, one['loc']))}: {one['msg'].removeprefix('Value error, ')}"
-        for one in error.errors(include_url=False, include_context=False, include_input=False)
-    )
-    return Problem("invalid", "; ".join(said))

@@ -21,12 +21,14 @@ from spanhook.server.routes.hooks import list_hooks, statistics
 from spanhook.server.routes.jobs import Id, get_job, list_jobs
 from spanhook.server.routes.runs import get_usage, list_decisions, list_runs
 from spanhook.server.routes.sync import list_processes
+from spanhook.server.routes.webhooks import WebhookId, get_webhook, list_deliveries, list_webhooks, webhooks_of
 from spanhook.server.scopes import Principal
 from spanhook.server.services import Services
 
 router = APIRouter(prefix="/events", include_in_schema=False)
 
 Serving = Annotated[Services, Depends(services_of)]
+Manager = Annotated[Principal, Depends(Needs("webhooks:manage"))]
 EVERY_S, LASTS_S = 2.0, 120.0
 """How often it is looked, and how long a stream lasts, in seconds."""
 MOST_STREAMS, MOST_OF_ONE = 200, 50
@@ -103,6 +105,30 @@ async def of_job(
     async def read() -> list[BaseModel]:
         last = [_Number(number=one.id) for one in await services.runner.recorded(job_id, 1)]
         return [await get_job(job_id, principal, services), *last]
+
+    return _stream(principal, services, read)
+
+
+@router.get("/webhooks")
+async def of_webhooks(principal: Manager, services: Serving) -> Response:
+    """Endpoints."""
+    webhooks = webhooks_of(services)
+
+    async def read() -> list[BaseModel]:
+        return [await list_webhooks(principal, webhooks)]
+
+    return _stream(principal, services, read)
+
+
+@router.get("/webhooks/{webhook_id}")
+async def of_webhook(webhook_id: WebhookId, principal: Manager, services: Serving) -> Response:
+    """One endpoint, and its deliveries."""
+    webhooks = webhooks_of(services)
+    await get_webhook(webhook_id, principal, webhooks)  # rather than a stream that ends at once
+
+    async def read() -> list[BaseModel]:
+        deliveries = await list_deliveries(webhook_id, principal, webhooks, limit=_NEWEST)
+        return [await get_webhook(webhook_id, principal, webhooks), deliveries]
 
     return _stream(principal, services, read)
 

@@ -38,6 +38,7 @@ NAVIGATION = (
     Entry("Budgets", "/budgets", "usage:read"),
     Entry("Hooks", "/hooks", "hooks:read"),
     Entry("Approvals", "/approvals", "approvals:decide"),
+    Entry("Webhooks", "/webhooks", "webhooks:manage"),
 )
 
 _environment = Environment(

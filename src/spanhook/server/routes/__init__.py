@@ -2,7 +2,19 @@
 
 from fastapi import APIRouter
 
-from spanhook.server.routes import agents, approvals, budgets, health, hooks, jobs, policies, runs, sync, telemetry
+from spanhook.server.routes import (
+    agents,
+    approvals,
+    budgets,
+    health,
+    hooks,
+    jobs,
+    policies,
+    runs,
+    sync,
+    telemetry,
+    webhooks,
+)
 
 ROUTERS: tuple[APIRouter, ...] = (
     health.router,
@@ -15,6 +27,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     agents.router,
     jobs.router,
     telemetry.router,
+    webhooks.router,
 )
 
 __all__ = ["ROUTERS"]

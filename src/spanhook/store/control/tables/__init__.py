@@ -30,6 +30,7 @@ from spanhook.store.control.tables._telemetry import (
     spans,
     usage,
 )
+from spanhook.store.control.tables._webhooks import webhook_deliveries, webhooks
 
 __all__ = [
     "api_keys",
@@ -54,4 +55,6 @@ __all__ = [
     "settings",
     "spans",
     "usage",
+    "webhook_deliveries",
+    "webhooks",
 ]

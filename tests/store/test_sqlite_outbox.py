@@ -1,0 +1,128 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spanhook.store import Due, OutboxEntry, Outcome, SQLiteOutbox, State
+
+SECOND = 1_000_000_000
+
+
+def entry(number: int) -> OutboxEntry:
+    return OutboxEntry(f"evt_{number}", "agent.invoke.post", f'{{"n":{number}}}', number)
+
+
+def outcome(state: State, due_ns: int = 0) -> Outcome:
+    return Outcome(state, due_ns, 1, 1, 500, "it failed")
+
+
+def claimed(outbox: SQLiteOutbox, now: int, most: int = 10) -> list[Due]:
+    return outbox.claim(now, now + SECOND, most)
+
+
+def test_what_is_due_is_leased_once(tmp_path: Path) -> None:
+    one = SQLiteOutbox(str(tmp_path / "outbox.db"), "https://hooks.example/", ["whsec_a"])
+    other = SQLiteOutbox(str(tmp_path / "outbox.db"), "https://hooks.example/", ["whsec_a"])
+    elsewhere = SQLiteOutbox(str(tmp_path / "outbox.db"), "https://other.example/", [])
+    one.add([entry(number) for number in range(3)])
+    first = claimed(one, 10, 2)
+    assert [(due.event_id, due.url, due.secrets, due.attempts) for due in first] == [
+        (f"evt_{number}", "https://hooks.example/", ("whsec_a",), 0) for number in range(2)
+    ]
+    assert [due.event_id for due in claimed(other, 10)] == ["evt_2"]
+    assert not claimed(one, 10)
+    assert not claimed(elsewhere, 10)
+    again = claimed(other, 10 + SECOND)
+    assert [due.event_id for due in again] == ["evt_0", "evt_1", "evt_2"]
+    one.settle(first[0], outcome("delivered"))  # too late: another has leased it since
+    assert one.count("pending") == 3
+    other.settle(again[0], outcome("delivered"))
+    other.settle(again[1], outcome("pending", 99 * SECOND))
+    other.settle(again[2], outcome("dead"))
+    assert (one.count("pending"), one.count("dead")) == (1, 1)
+    assert not claimed(one, 98 * SECOND)
+    assert [due.attempts for due in claimed(one, 99 * SECOND)] == [1]
+    for opened in (one, other, elsewhere):
+        opened.close()
+
+
+def test_one_after_the_other_if_ordered(tmp_path: Path) -> None:
+    outbox = SQLiteOutbox(str(tmp_path / "outbox.db"), "https://hooks.example/", [], ordered=True)
+    outbox.add([entry(1), entry(2)])
+    (first,) = claimed(outbox, 10)
+    assert not claimed(outbox, 10)
+    outbox.settle(first, outcome("pending", 5 * SECOND))
+    assert not claimed(outbox, 10)
+    (first,) = claimed(outbox, 5 * SECOND)
+    outbox.settle(first, outcome("dead"))
+    assert [due.event_id for due in claimed(outbox, 5 * SECOND)] == ["evt_2"]
+    outbox.close()
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.lists(st.sampled_from(["delivered", "pending", "dead", "lost"]), max_size=6), max_size=8), st.booleans()
+)
+def test_nothing_is_dropped_whatever_fails(
+    tmp_path_factory: pytest.TempPathFactory, failures: list[list[str]], ordered: bool
+) -> None:
+    """Each event is delivered at least once, or dead, whatever comes of its attempts; ``lost`` ones are not settled."""
+    path = tmp_path_factory.mktemp("outbox") / "outbox.db"
+    outbox = SQLiteOutbox(str(path), "https://hooks.example/", [], ordered=ordered)
+    outbox.add([entry(number) for number in range(len(failures))])
+    left = {f"evt_{number}": list(some) for number, some in enumerate(failures)}
+    delivered, now = list[str](), 10
+    for _ in range(200):
+        now += 2 * SECOND
+        for due in claimed(outbox, now):
+            what = left[due.event_id].pop(0) if left[due.event_id] else "delivered"
+            if what == "delivered":
+                delivered.append(due.event_id)
+            if what != "lost":
+                outbox.settle(due, outcome(what, now))  # pyright: ignore[reportArgumentType]
+        if not outbox.count("pending"):
+            break
+    assert len(set(delivered)) + outbox.count("dead") == len(failures)
+    if ordered:
+        assert delivered == sorted(delivered, key=lambda one: int(one.removeprefix("evt_")))
+    outbox.close()
+
+
+_FORKING = """
+import os, sys, threading, warnings
+from spanhook.store import OutboxEntry, SQLiteOutbox
+
+warnings.simplefilter("ignore")  # CPython warns of forks of processes with threads, which is what this is about
+box, stop = SQLiteOutbox(sys.argv[1], "https://hooks.example/", ["s"]), threading.Event()
+added = 0
+
+def keep_adding():
+    global added
+    while not stop.is_set():
+        box.add([OutboxEntry(f"parent {added}", "t", "{}", 1)])
+        added += 1
+        if added % 5 == 0:
+            box.close()
+
+thread = threading.Thread(target=keep_adding)
+thread.start()
+children = 25
+for number in range(children):
+    child = os.fork()
+    if not child:
+        box.add([OutboxEntry(f"child {number}", "t", "{}", 1)])
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0, number
+stop.set()
+thread.join()
+assert box.count("pending") == added + children
+"""
+
+
+def test_forks_while_others_write_lose_nothing_and_damage_nothing(tmp_path: Path) -> None:
+    asked = [sys.executable, "-c", _FORKING, str(tmp_path / "outbox.db")]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
