@@ -58,15 +58,15 @@ class Runner:
     async def close(self) -> None:
         """Take no more jobs, give those that run some time to end, and leave the others as those of a dead process."""
         self._closing = True
-        if self._beat is not None:
-            self._beat.cancel()
-            await asyncio.gather(self._beat, return_exceptions=True)
-        if self._tasks:
+        if self._tasks:  # under claims that are still renewed
             await asyncio.wait(list(self._tasks.values()), timeout=self._settings.drain_s)
         left = list(self._tasks.items())
         for _, task in left:
             task.cancel("drain")
         await asyncio.gather(*(task for _, task in left), return_exceptions=True)
+        if self._beat is not None:
+            self._beat.cancel()
+            await asyncio.gather(self._beat, return_exceptions=True)
         await self._journals.stop()
         self._watcher.stop()
 
@@ -103,15 +103,30 @@ class Runner:
             first = await self.store.find(job.tenant_id, job.agent, job.key)
             if first is not None:
                 return first
-        if self._closing or len(self._tasks) >= self._settings.concurrency + self._settings.waiting:
-            raise FullError("too many jobs wait; ask again later")
+        await self._check_room()
         job = replace(job, retry=agent.retry, worker=self._worker, lease_ns=self._lease())
         job = replace(job, admission=await decide(job))
         kept = await self.store.create(job)
         if kept.job_id == job.job_id:
-            await self._journals.open(job.job_id)
-            self._begin(kept)
+            await self._hand_over(kept)
         return kept
+
+    async def _check_room(self) -> None:
+        """Refuse a job that there is no room for.
+
+        Raises:
+            FullError: Too many wait.
+        """
+        if self._closing or not self._room():
+            raise FullError("too many jobs wait; ask again later")
+
+    def _room(self) -> bool:
+        return len(self._tasks) < self._settings.concurrency + self._settings.waiting
+
+    async def _hand_over(self, job: Job) -> None:
+        """Give a queued job to whoever runs it."""
+        await self._journals.open(job.job_id)
+        self._begin(job)
 
     async def call(self, job: Job, publish: Publish | None = None) -> Outcome:
         """Run an agent while somebody waits; nothing of it is kept.
@@ -166,10 +181,11 @@ class Runner:
 
     # ------------------------------------------------------------------------------------------ running
 
-    def _begin(self, job: Job) -> None:
+    def _begin(self, job: Job) -> "asyncio.Task[None]":
         task = asyncio.create_task(self._guarded(job), name=job.job_id)
         self._tasks[job.job_id] = task
         task.add_done_callback(lambda _: self._tasks.pop(job.job_id, None))
+        return task
 
     async def _guarded(self, job: Job) -> None:
         try:
@@ -250,7 +266,8 @@ class Runner:
         while True:
             try:
                 await self._renew()
-                await self._take_over()
+                if not self._closing:
+                    await self._take_over()
             except StoreError as error:
                 internal.report("jobs.store", error)
             await asyncio.sleep(self._settings.beat_s)
@@ -260,8 +277,8 @@ class Runner:
         held = await self.store.renew(mine, self._worker, self._lease())
         for job_id in mine:
             task = self._tasks.get(job_id)
-            if job_id not in held and task is not None:
-                task.cancel()
+            if job_id not in held and task is not None and not task.cancelling():
+                task.cancel()  # once: what it does to end is not to be cancelled again
 
     async def _take_over(self) -> None:
         """Run jobs that a process has left behind, or mark them as failed."""
@@ -282,8 +299,8 @@ class Runner:
                 return
             again = await self._move(job, "queued", worker=self._worker, lease_ns=self._lease(), expired=True)
             if again is not None:
-                self._begin(again)
-        elif len(self._tasks) < self._settings.concurrency + self._settings.waiting:
+                await self._hand_over(again)
+        elif self._room():
             self._begin(job)
 
 

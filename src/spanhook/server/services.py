@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-from spanhook.jobs import Runner, RunnerSettings, load_agent
+from spanhook.jobs import QueuedRunner, Runner, RunnerSettings, load_agent
 from spanhook.jobs.sql_jobs import SQLJobs
+from spanhook.jobs.workers import JobQueue
 from spanhook.server.authentication import Authentication
 from spanhook.server.budgets import Budgets
 from spanhook.server.dry_runs import DryRuns
@@ -53,6 +54,7 @@ class Services:
         self.handlers, self.hooks = Handlers(settings), HookStore(database)
         self.policies, self.budgets = PolicyStore(database), Budgets(database, settings.stores)
         self.sets, self.processes = Sets(database, read_signing_key(settings.signing_key)), Processes(database)
+        self._queue = JobQueue(settings.queue) if settings.queue else None
         self.dry_runs = DryRuns(settings, self.handlers.allowed)
         self.retention = Retention(database, _limits(settings))
         self._agents = {name: load_agent(name, one.target, one.retry) for name, one in settings.agents.items()}
@@ -64,12 +66,18 @@ class Services:
         self.measures.watch(self.ingestor, self.retention)
         self.retention.start()
         jobs = SQLJobs(self.database)
-        self.runner = Runner(self._agents, jobs, jobs, RunnerSettings(concurrency=self.settings.jobs))
+        how = RunnerSettings(concurrency=self.settings.jobs)
+        if self._queue is None:
+            self.runner = Runner(self._agents, jobs, jobs, how)
+        else:
+            self.runner = QueuedRunner(self._agents, jobs, jobs, how, self._queue)
         await self.runner.start()
         try:
             yield
         finally:
             await self.runner.close()
+            if self._queue is not None:
+                await self._queue.close()
             await self.retention.close()
             await self.ingestor.close()
 

@@ -1,0 +1,121 @@
+"""A queue of jobs on Redis or PostgreSQL.
+
+What is in it are ids of jobs. A job waits there once, and leaves nothing behind.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final, TypeVar
+from uuid import uuid4
+
+from spanhook.errors import ConfigurationError
+from spanhook.jobs.job import Job
+from spanhook.jobs.running import QueueError
+from spanhook.store import parse_address
+
+if TYPE_CHECKING:
+    from spanhook.jobs.workers._saq import Patient
+
+T = TypeVar("T")
+FUNCTION: Final = "spanhook.job"
+"""The name of what SAQ calls for each job."""
+HEARTBEAT_S: Final = 30
+"""After how long without a sign of life SAQ forgets what a worker has taken, in seconds."""
+TIMEOUT_S = 2.0
+"""How long an answer of the queue may take, in seconds."""
+
+
+class JobQueue:
+    """A queue that servers put jobs into, and workers take them from. One event loop uses it.
+
+    Args:
+        url: ``redis://``, ``rediss://`` or ``postgresql://``; PostgreSQL gets the tables of SAQ.
+        timeout_s: How long an answer may take, in seconds.
+
+    Attributes:
+        shown: The address for messages, without user and password.
+
+    Raises:
+        ConfigurationError: The address cannot be used, or the extra ``worker`` is not installed.
+    """
+
+    def __init__(self, url: str, *, timeout_s: float = TIMEOUT_S) -> None:
+        address = parse_address(url)
+        if address.scheme not in ("redis", "postgresql"):
+            raise ConfigurationError(
+                f"the queue {address.shown} cannot be used; expected redis://HOST:PORT/NUMBER or postgresql://HOST/NAME"
+            )
+        self.shown, self._url, self._redis, self._timeout_s = address.shown, url, address.scheme == "redis", timeout_s
+        self._queue: Patient | None = None
+        self._connecting = asyncio.Lock()
+        self._connected = False
+        try:
+            import saq  # noqa: F401
+        except ImportError:
+            raise ConfigurationError(
+                f'the queue {self.shown} needs the package saq; pip install "spanhook[worker]"'
+            ) from None
+
+    async def ready(self) -> int:
+        """How many jobs wait.
+
+        Raises:
+            QueueError: The queue cannot be used now.
+        """
+        return await self._asked(lambda queue: queue.count("queued"))
+
+    async def put(self, job: Job) -> None:
+        """Enqueue a job, unless it waits there already.
+
+        Raises:
+            QueueError: The queue cannot be used now.
+        """
+        await self._put(f"{job.job_id}.{job.attempts}", job.job_id)
+
+    async def put_back(self, job_id: str) -> None:
+        """Enqueue a job that was taken out and not begun.
+
+        Raises:
+            QueueError: The queue cannot be used now.
+        """
+        await self._put(f"{job_id}.{uuid4().hex}", job_id)  # SAQ is not done yet with the name that it had
+
+    async def _put(self, key: str, job_id: str) -> None:
+        # No time limit, one try, and nothing kept of it: SAQ's own are 10 s, and a result for 10 minutes.
+        limits = {"timeout": 0, "heartbeat": HEARTBEAT_S, "retries": 1, "ttl": -1}
+        await self._asked(lambda queue: queue.enqueue(FUNCTION, key=key, job_id=job_id, **limits))
+
+    async def queue(self) -> "Patient":
+        """SAQ's queue.
+
+        Raises:
+            QueueError: It cannot be used now.
+        """
+        async with self._connecting:
+            if self._queue is None:
+                from spanhook.jobs.workers._saq import make_queue
+
+                self._queue = make_queue(self._url, redis=self._redis)
+            if not self._connected:
+                await self._queue.connect()
+                await self._queue.count("queued")  # another process may be about to make the tables
+                self._connected = True
+        return self._queue
+
+    async def close(self) -> None:
+        """Close the connections."""
+        queue, self._queue = self._queue, None
+        if queue is not None:
+            try:
+                async with asyncio.timeout(self._timeout_s):
+                    await queue.disconnect()
+            except Exception:  # it is away, and nothing is lost by it
+                return
+
+    async def _asked(self, do: "Callable[[Patient], Awaitable[T]]") -> T:
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await do(await self.queue())
+        except Exception as error:  # of SAQ, of one of two clients, or of the network
+            reason = f"no answer for {self._timeout_s:g} s" if isinstance(error, TimeoutError) else type(error).__name__
+            raise QueueError(f"the queue {self.shown} cannot be used now: {reason}") from error
