@@ -8,6 +8,7 @@ from typing import Any
 import saq
 from saq.queue import Queue
 
+from spanhook.diagnostics import internal
 from spanhook.jobs.queued import tell
 from spanhook.jobs.running import QueueError
 from spanhook.jobs.workers.queue import FUNCTION, HEARTBEAT_S
@@ -38,6 +39,13 @@ class Patient(Queue):
                 tell(QueueError(f"the queue cannot be used now: {type(error).__name__}"))
         await asyncio.sleep(_PAUSE_S)
         return None
+
+    async def sweep(self, lock: int = 60, abort: float = 5.0) -> list[str]:
+        """Forget what workers have taken that are dead by now, and what was taken just now: the store has it."""
+        try:
+            return await super().sweep(lock, abort)
+        except RuntimeError:  # it came to its end meanwhile, and SAQ looks for it
+            return []
 
 
 def make_queue(url: str, *, redis: bool) -> Patient:
@@ -90,12 +98,16 @@ class Worker(saq.Worker[Any]):
         self._run = run
         logger = logging.getLogger("saq")
         if logger.level == logging.NOTSET:
-            logger.setLevel(logging.ERROR)  # it warns of every end
+            logger.setLevel(logging.CRITICAL)  # it warns of every end, and of a server that is away once a second
 
     async def _job(self, ctx: Any, *, job_id: str) -> None:
         beating = asyncio.create_task(_beating(ctx["job"]))
         try:
             await self._run(job_id)
+        except QueueError as error:
+            tell(error)
+        except Exception as error:
+            internal.report("jobs.worker", error)
         finally:
             beating.cancel()
             await asyncio.gather(beating, return_exceptions=True)
