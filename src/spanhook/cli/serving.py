@@ -31,7 +31,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON doc
     "--allow-host", "allowed_hosts", multiple=True, metavar="NAME", help="A name by which the server is called."
 )
 @click.option("--agent", "agents", multiple=True, metavar="NAME=TARGET", help="Serve an agent: support=./app.py:graph.")
-@click.option("--queue", metavar="URL", help="Leave jobs to workers: redis://... or postgresql://...; see spanhook worker.")
+@click.option("--queue", metavar="URL", help="Leave jobs to `spanhook worker`: redis://... or postgresql://...")
 @click.pass_context
 def serve(ctx: click.Context, file: str | None, **given: Any) -> None:
     """Serve the control plane until SIGTERM, and agents if any are given.

@@ -144,7 +144,10 @@ _repeats = Repeats()
 
 
 def unavailable(error: StoreError, what: str = "the database") -> Problem:
-    """The problem with a database, or something else, that cannot be used now. What is wrong is logged: it may name hosts, files, users."""
+    """The problem with a database, or something else, that cannot be used now.
+
+    What is wrong is logged: it may name hosts, files, users.
+    """
     text = str(error)
     if _repeats.due(text) is not None:
         log.warning("spanhook: %s", text)

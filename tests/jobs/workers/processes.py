@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spanhook.jobs import Agent, Job, QueuedRunner, RunnerSettings, load_agent
+from spanhook.jobs import Agent, Job, QueuedRunner, Retry, RunnerSettings, load_agent
 
 AGENTS = '''
 import asyncio, os
@@ -72,8 +72,8 @@ class Place:
     def agents(self) -> Mapping[str, Agent]:
         """The same agents for this process."""
         self.settings()
-        found = ((name, f"{self.folder / 'agents.py'}:{target}", retry) for name, target, retry in _SERVED)
-        return {name: load_agent(name, target, retry) for name, target, retry in found}
+        file = self.folder / "agents.py"
+        return {name: load_agent(name, f"{file}:{target}", retry) for name, target, retry in _SERVED}
 
     def ledger(self) -> list[tuple[str, str, int]]:
         """What was done: a word, the name of the work, and the process."""
@@ -83,7 +83,15 @@ class Place:
         return [(word, name, int(process)) for word, name, process in words]
 
 
-_SERVED = (("working", "working", "safe"), ("once", "working", "never"), ("telling", "telling", "never"))
+_SERVED: tuple[tuple[str, str, Retry], ...] = (
+    ("working", "working", "safe"),
+    ("once", "working", "never"),
+    ("telling", "telling", "never"),
+)
+    ("working", "working", "safe"),
+    ("once", "working", "never"),
+    ("telling", "telling", "never"),
+)
 
 
 @contextmanager

@@ -47,7 +47,7 @@ async def test_a_job_runs_in_a_worker_and_its_events_are_read_here(place: Place)
             told = [(event.type, event.data.get("status") or event.data.get("text")) for event in events]
             assert told[:2] == [("status", "queued"), ("status", "running")]
             assert told[-2:] == [("status", "completed"), ("done", "completed")]
-            assert {"text:delta", "tool:call", "tool:result"} <= {type for type, _ in told}
+            assert {"text:delta", "tool:call", "tool:result"} <= {what for what, _ in told}
             (done,) = await finished(runner, [job])
             assert done.tools == ("traced",)
             assert await runner._queue.ready() == 0
@@ -60,7 +60,7 @@ async def test_no_job_is_lost_with_a_worker_that_is_killed(place: Place) -> None
             killed, other = (stack.enter_context(worker(place, "--concurrency", "3")) for _ in range(2))
             again = await submitted(runner, "working", *(work(f"again-{n}", 0.4) for n in range(12)))
             once = await submitted(runner, "once", *(work(f"once-{n}", 0.4) for n in range(6)))
-            await until(lambda: len([1 for word, _, pid in place.ledger() if word == "start" and pid == killed.pid]) > 1)
+            await until(lambda: sum(1 for word, _, pid in place.ledger() if (word, pid) == ("start", killed.pid)) > 1)
             killed.kill()
             assert {job.status for job in await finished(runner, again)} == {"completed"}
             of_once = await finished(runner, once)
@@ -153,8 +153,8 @@ async def test_jobs_that_wait_long_are_in_the_queue_once(place: Place) -> None:
     async with serving(place) as runner:
         jobs = await submitted(runner, "working", *(work(f"{n}", 0) for n in range(3)))
         leases = {job.lease_ns for job in jobs}
-        while any(job.lease_ns in leases for job in await runner.store.list(JobFilter())):  # enqueued again
-            await asyncio.sleep(0.05)
+        while any(job.lease_ns in leases for job in await runner.store.list(JobFilter())):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)  # until they are enqueued again
         assert await runner._queue.ready() == 3
 
 

@@ -2,19 +2,22 @@
 
 import asyncio
 import logging
+import signal
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, ClassVar, Final
 
 import saq
 from saq.queue import Queue
+from saq.types import PartialTimersDict
 
 from spanhook.diagnostics import internal
 from spanhook.jobs.queued import tell
 from spanhook.jobs.running import QueueError
-from spanhook.jobs.workers.queue import FUNCTION, HEARTBEAT_S
 
-NAME = "spanhook"
+NAME: Final = "spanhook"
 """The queue's name on its server."""
+_FUNCTION = "spanhook.job"
+_HEARTBEAT_S = 30
 _PAUSE_S = 1.0
 _DEQUEUE_S = 2.0
 _ANSWER_S = 10.0
@@ -31,7 +34,11 @@ class Patient(Queue):
 
     paused = False
 
-    async def dequeue(self, timeout: float = 0.0, poll_interval: float = 0.0) -> saq.Job | None:
+    async def dequeue(
+        self,
+        timeout: float = 0.0,  # noqa: ASYNC109 - SAQ's own
+        poll_interval: float = 0.0,
+    ) -> saq.Job | None:
         if not self.paused:
             try:
                 return await super().dequeue(timeout, poll_interval)
@@ -51,6 +58,15 @@ class Patient(Queue):
 def make_queue(url: str, *, redis: bool) -> Patient:
     """A queue of SAQ's; it connects later."""
     return _redis_queue(url) if redis else _postgres_queue(url)
+
+
+async def enqueue(queue: Queue, key: str, job_id: str) -> None:
+    """Enqueue a job under a key, unless there is one under it.
+
+    It has no time limit, one try, and nothing is kept of it. SAQ's own limits are 10 s, and results for 10 minutes.
+    """
+    job = saq.Job(_FUNCTION, {"job_id": job_id}, key=key, timeout=0, heartbeat=_HEARTBEAT_S, retries=1, ttl=-1)
+    await queue.enqueue(job)
 
 
 def _redis_queue(url: str) -> Patient:
@@ -85,15 +101,16 @@ class Worker(saq.Worker[Any]):
         concurrency: How many at a time.
     """
 
-    SIGNALS = []
+    SIGNALS: ClassVar[list[signal.Signals]] = []  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __init__(self, queue: Queue, run: Callable[[str], Awaitable[None]], concurrency: int) -> None:
+        timers: PartialTimersDict = {"schedule": 1, "worker_info": 10, "sweep": _SWEEP_S, "abort": 1}
         super().__init__(
             queue,
-            [(FUNCTION, self._job)],
+            [(_FUNCTION, self._job)],
             concurrency=concurrency,
             dequeue_timeout=_DEQUEUE_S,
-            timers={"sweep": _SWEEP_S},
+            timers=timers,
         )
         self._run = run
         logger = logging.getLogger("saq")
@@ -116,7 +133,7 @@ class Worker(saq.Worker[Any]):
 async def _beating(job: saq.Job) -> None:
     """Show that a job is still run: else SAQ forgets it, so that it could be enqueued beside itself."""
     while True:
-        await asyncio.sleep(HEARTBEAT_S / 3)
+        await asyncio.sleep(_HEARTBEAT_S / 3)
         try:
             await job.update()
         except Exception as error:

@@ -5,7 +5,8 @@ What is in it are ids of jobs. A job waits there once, and leaves nothing behind
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, TypeVar
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
 from spanhook.errors import ConfigurationError
@@ -17,10 +18,6 @@ if TYPE_CHECKING:
     from spanhook.jobs.workers._saq import Patient
 
 T = TypeVar("T")
-FUNCTION: Final = "spanhook.job"
-"""The name of what SAQ calls for each job."""
-HEARTBEAT_S: Final = 30
-"""After how long without a sign of life SAQ forgets what a worker has taken, in seconds."""
 TIMEOUT_S = 2.0
 """How long an answer of the queue may take, in seconds."""
 
@@ -49,12 +46,12 @@ class JobQueue:
         self._queue: Patient | None = None
         self._connecting = asyncio.Lock()
         self._connected = False
-        try:
-            import saq  # noqa: F401
-        except ImportError:
+        needed = ("saq", "redis" if self._redis else "psycopg_pool")
+        missing = [name for name in needed if find_spec(name) is None]
+        if missing:
             raise ConfigurationError(
-                f'the queue {self.shown} needs the package saq; pip install "spanhook[worker]"'
-            ) from None
+                f'the queue {self.shown} needs the package {missing[0]}; pip install "spanhook[worker]"'
+            )
 
     async def ready(self) -> int:
         """How many jobs wait.
@@ -81,9 +78,9 @@ class JobQueue:
         await self._put(f"{job_id}.{uuid4().hex}", job_id)  # SAQ is not done yet with the name that it had
 
     async def _put(self, key: str, job_id: str) -> None:
-        # No time limit, one try, and nothing kept of it: SAQ's own are 10 s, and a result for 10 minutes.
-        limits = {"timeout": 0, "heartbeat": HEARTBEAT_S, "retries": 1, "ttl": -1}
-        await self._asked(lambda queue: queue.enqueue(FUNCTION, key=key, job_id=job_id, **limits))
+        from spanhook.jobs.workers._saq import enqueue
+
+        await self._asked(lambda queue: enqueue(queue, key, job_id))
 
     async def queue(self) -> "Patient":
         """SAQ's queue.
