@@ -88,10 +88,6 @@ _SERVED: tuple[tuple[str, str, Retry], ...] = (
     ("once", "working", "never"),
     ("telling", "telling", "never"),
 )
-    ("working", "working", "safe"),
-    ("once", "working", "never"),
-    ("telling", "telling", "never"),
-)
 
 
 @contextmanager
