@@ -104,8 +104,10 @@ def worker(place: Place, *options: str) -> Generator[subprocess.Popen[str]]:
     ) as process:
         assert process.stdout is not None
         try:
-            line = process.stdout.readline()
-            assert line.startswith("spanhook works for "), line + process.stdout.read()
+            said = list[str]()
+            while not (said and said[-1].startswith("spanhook works for ")):
+                said.append(process.stdout.readline())
+                assert said[-1], "".join(said)
             yield process
         finally:
             process.kill()

@@ -88,16 +88,10 @@ class JobQueue:
         Raises:
             QueueError: It cannot be used now.
         """
-        async with self._connecting:
-            if self._queue is None:
-                from spanhook.jobs.workers._saq import make_queue
+        return await self._asked(self._itself)
 
-                self._queue = make_queue(self._url, redis=self._redis)
-            if not self._connected:
-                await self._queue.connect()
-                await self._queue.count("queued")  # another process may be about to make the tables
-                self._connected = True
-        return self._queue
+    async def _itself(self, queue: "Patient") -> "Patient":
+        return queue
 
     async def close(self) -> None:
         """Close the connections."""
@@ -110,9 +104,22 @@ class JobQueue:
                 return
 
     async def _asked(self, do: "Callable[[Patient], Awaitable[T]]") -> T:
+        if self._queue is None:
+            from spanhook.jobs.workers._saq import make_queue
+
+            self._queue = make_queue(self._url, redis=self._redis)
+        queue = self._queue
         try:
             async with asyncio.timeout(self._timeout_s):
-                return await do(await self.queue())
+                await self._connect(queue)
+                return await do(queue)
         except Exception as error:  # of SAQ, of one of two clients, or of the network
             reason = f"no answer for {self._timeout_s:g} s" if isinstance(error, TimeoutError) else type(error).__name__
             raise QueueError(f"the queue {self.shown} cannot be used now: {reason}") from error
+
+    async def _connect(self, queue: "Patient") -> None:
+        async with self._connecting:
+            if not self._connected:
+                await queue.connect()
+                await queue.count("queued")  # another process may be about to make the tables
+                self._connected = True
