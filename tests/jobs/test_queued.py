@@ -91,7 +91,7 @@ class Shared:
 
 async def until(check: Any) -> None:
     async with asyncio.timeout(30):
-        while not check():
+        while not check():  # noqa: ASYNC110 - another task's doing
             await asyncio.sleep(0.01)
 
 

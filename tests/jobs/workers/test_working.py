@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import subprocess
+import time
 from collections import Counter
 from contextlib import ExitStack
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from spanhook.jobs import FullError, Job, JobFilter, QueuedRunner, QueueError, new_job
 from tests.jobs.workers.processes import Place, finished, serving, until, worker
 from tests.redis_server import RedisProcess
+from tests.server.serving import served
 
 pytestmark = pytest.mark.anyio
 
@@ -184,14 +186,16 @@ async def test_a_queue_that_is_away_makes_no_job(place: Place, redis: RedisProce
         with redis.hung(), pytest.raises(QueueError, match="no answer for 2 s"):
             await runner.submit(new_job("working", work("c", 0)))
         with worker(place) as process:
-            await finished(runner, [job])
-            redis.stop()
-            (lost,) = [job]
+            (running,) = await submitted(runner, "working", work("d", 3))
+            await until(lambda: words(place, "d") == ["start"])
+            redis.stop()  # jobs that run go on
+            done = await finished(runner, [job, running])
+            assert [one.status for one in done] == ["completed", "completed"]
             redis.start()
-            (lost,) = await submitted(runner, "working", work("d", 0))
-            await finished(runner, [lost])
+            (later,) = await submitted(runner, "working", work("e", 0))
+            await finished(runner, [later])
             ended(process)
-    assert sorted(name for word, name, _ in place.ledger() if word == "start") == ["b", "d"]
+    assert [(word, name) for word, name, _ in place.ledger() if word == "start"] == [("start", one) for one in "bde"]
 
 
 async def test_a_full_queue_takes_no_more(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,3 +204,36 @@ async def test_a_full_queue_takes_no_more(place: Place, monkeypatch: pytest.Monk
         await submitted(runner, "working", work("a", 0), work("b", 0))
         with pytest.raises(FullError):
             await runner.submit(new_job("working", work("c", 0)))
+
+
+@pytest.mark.parametrize("place", ["redis"], indirect=True)
+def test_over_http_it_is_one_trace_and_a_cancel_arrives_at_once(place: Place, redis: RedisProcess) -> None:
+    place.settings()
+    agents = {name: {"target": f"{place.folder / 'agents.py'}:{name}"} for name in ("telling", "working")}
+    trace_id = f"{time.time_ns():032x}"
+    with served(place.folder, database=place.database, queue=place.queue, agents=agents) as server:
+        asked = {"traceparent": f"00-{trace_id}-00f067aa0ba902b7-01"}
+        made = server.client.post("/v1/agents/telling?async=true", json={"input": 1}, headers=asked)
+        assert (made.status_code, made.json()["status"]) == (202, "queued")
+        with worker(place) as process:
+            stream = server.client.get(f"/v1/jobs/{made.json()['job_id']}/stream").text
+            assert stream.count("event: done") == 1
+            done = server.client.get(f"/v1/jobs/{made.json()['job_id']}").json()
+            assert (done["status"], done["result"]) == ("completed", f"hello {trace_id}")
+            long = server.client.post("/v1/agents/working?async=true", json={"input": work("long", 3600)}).json()
+            while not place.ledger():
+                time.sleep(0.02)
+            assert server.client.post(f"/v1/jobs/{long['job_id']}/cancel").json()["status"] == "cancelled"
+            stream = server.client.get(f"/v1/jobs/{long['job_id']}/stream").text
+            assert stream.count("event: done") == 1
+            while words(place, "long") != ["start", "cancelled"]:
+                time.sleep(0.02)
+            assert ended(process) == ""
+        redis.stop()
+        refused = server.client.post("/v1/agents/telling?async=true", json={"input": 1})
+        assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
+        assert "the queue of jobs cannot be used now" in refused.json()["detail"]
+        assert refused.headers["Retry-After"] == "1"
+        assert len(server.client.get("/v1/jobs").json()["jobs"]) == 2
+        answered = server.client.post("/v1/agents/telling", json={"input": 1})
+        assert answered.status_code == 200  # who waits needs no queue
