@@ -213,7 +213,6 @@ THROUGH = {
     "jobs/store": "jobs/test_memory_jobs",
     "jobs/watching": "jobs/test_runner",
     "jobs/workers/_saq": "jobs/workers/test_working",
-    "cli/working": "jobs/workers/test_working",
     "server/routes/agents": "server/routes/test_jobs",
     "server/routes/job_models": "server/routes/test_jobs",
     "server/routes/run_models": "server/routes/test_runs",
