@@ -244,7 +244,10 @@ async def test_what_a_dead_worker_has_left_is_recorded_and_runs_again_only_if_it
     async with shared.runner(AGENTS) as server:
         job = await server.submit(new_job(agent, None))
         dead = QueuedRunner(AGENTS, shared.store, shared.log, RunnerSettings(lease_s=0.05), shared.line)
-        dying = asyncio.create_task(dead.take(shared.line.take()))  # it never renews its claim
+        await dead.start()
+        assert dead._beat is not None
+        dead._beat.cancel()  # it never renews its claim
+        dying = asyncio.create_task(dead.take(shared.line.take()))
         await until(lambda: shared.store._jobs[job.job_id].status == "running")
         await until(lambda: shared.store._jobs[job.job_id].status != "running")
         left = await shared.job(job)

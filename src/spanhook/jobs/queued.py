@@ -7,16 +7,20 @@ is enqueued again, and what it delivers twice is done once.
 import asyncio
 import time
 from collections.abc import Mapping
-from typing import Protocol
+from dataclasses import replace
+from typing import Any, ClassVar, Protocol
 
 from spanhook.diagnostics import Repeats, log
 from spanhook.errors import StoreError
 from spanhook.jobs.agents import Agent
 from spanhook.jobs.events import STATUS
 from spanhook.jobs.job import Job, TransitionError
+from spanhook.jobs.patience import uninterrupted
+from spanhook.jobs.performing import decide
 from spanhook.jobs.runner import Runner
 from spanhook.jobs.running import FullError, QueueError, RunnerSettings
 from spanhook.jobs.store import EventLog, JobStore
+from spanhook.jobs.working import Work
 
 MOST_QUEUED = 10_000
 """How many jobs may wait in a queue."""
@@ -36,6 +40,25 @@ class Queue(Protocol):
         ...
 
 
+class Delivered(Work):
+    """Jobs that have begun before they come here: who has begun a job alone writes its events."""
+
+    async def run(self, job: Job) -> None:
+        """Run a job, and wait for its end."""
+        self.begin(job)
+        self._begun.add(job.job_id)
+        await asyncio.wait([self._tasks[job.job_id]])
+
+    async def _run(self, job: Job) -> None:
+        try:
+            journal = await self._journals.open(job.job_id)
+            if job.attempts == 1:
+                journal.publish(STATUS, {"status": "queued"})
+            await self._execute(job, journal)
+        finally:
+            await uninterrupted(self.end(job.job_id, job.worker))
+
+
 class QueuedRunner(Runner):
     """Enqueues jobs, as the server does, or runs those that a queue has delivered, as a worker does.
 
@@ -45,7 +68,11 @@ class QueuedRunner(Runner):
         log: Keeps their events; the same for all, too.
         settings: How jobs are run. One that waits is enqueued again each time that its claim has run out.
         queue: The queue.
+        **others: As for ``Runner``.
     """
+
+    WORK: ClassVar[type[Work]] = Delivered
+    _work: Delivered
 
     def __init__(
         self,
@@ -54,9 +81,10 @@ class QueuedRunner(Runner):
         log: EventLog,
         settings: RunnerSettings,
         queue: Queue,
+        **others: Any,
     ) -> None:
-        super().__init__(agents, store, log, settings)
-        self._queue = queue
+        super().__init__(agents, store, log, settings, **others)
+        self._queue, self._slots = queue, asyncio.Semaphore(settings.concurrency)
         self._taking = set[asyncio.Task[bool]]()
 
     async def close(self) -> None:
@@ -69,30 +97,42 @@ class QueuedRunner(Runner):
 
     # ------------------------------------------------------------------------------------------ a server's
 
-    async def _check_room(self) -> None:
+    async def _accept(self, job: Job) -> Job:
         if self._closing or await self._queue.ready() >= MOST_QUEUED:
             raise FullError("too many jobs wait; ask again later")
-
-    async def _hand_over(self, job: Job) -> None:
-        try:
-            await self._queue.put(job)
-        except QueueError as error:
-            tell(error)  # the store has the job, which is enqueued once its claim has run out
+        job = replace(job, retry=self.agent(job.agent).retry, worker=self._claims.worker)
+        job = replace(job, admission=await decide(job))
+        kept = await self.store.create(replace(job, lease_ns=self._claims.until_ns()))
+        if kept.job_id == job.job_id:
+            try:
+                await self._queue.put(kept)
+            except QueueError as error:
+                tell(error)  # the store has the job, which is enqueued once its claim has run out
+        return kept
 
     async def _take_over(self) -> None:
         """Enqueue again what the queue has lost, and what dead workers have left if it may run again."""
         for job in await self.store.expired(time.time_ns()):
+            if job.job_id in self._work.jobs or self._closing:
+                continue
             try:
-                if job.status == "queued":
-                    await self._queue.put(job)
-                    await self.store.renew([job.job_id], job.worker, self._lease())
-                elif job.job_id not in self._tasks:
-                    await self._taken(job)
+                await self._taken(job)
             except TransitionError:
                 continue  # another process was sooner
             except QueueError as error:
                 tell(error)
                 return
+
+    async def _taken(self, job: Job) -> None:
+        if job.status == "queued":
+            await self._queue.put(job)  # first: so it is tried again soon if the queue is away
+        taken = await self._claims.take(job)
+        if taken is None:
+            return
+        if taken.finished:
+            await self._work.end(taken.job_id, taken.worker)
+        elif job.status == "running":
+            await self._queue.put(taken)
 
     # ------------------------------------------------------------------------------------------ a worker's
 
@@ -110,39 +150,27 @@ class QueuedRunner(Runner):
         return await asyncio.shield(task)
 
     async def _take(self, job_id: str) -> bool:
-        async with self._slots:
-            started = None
+        async with self._slots:  # a queue that has lost sight of a job delivers another
             while not self._closing:
                 try:
-                    started = await self._claimed(job_id)
-                    break
+                    begun = await self._claimed(job_id)
                 except StoreError as error:  # without the store there is nothing that could be done instead
                     tell(error)
                     await asyncio.sleep(_AGAIN_S)
-            else:
-                return False
-            if started is not None:
-                await asyncio.wait([self._begin(started)])
-        return True
+                    continue
+                if begun is not None:
+                    await self._work.run(begun)
+                return True
+        return False
 
     async def _claimed(self, job_id: str) -> Job | None:
         job = await self.store.get(job_id, None)
         if job is None or job.status != "queued" or job.agent not in self._agents:
             return None
         try:
-            return await self._move(job, "running", worker=self._worker, lease_ns=self._lease())
+            return await self._claims.begin(job)
         except TransitionError:
             return None
-
-    async def _run(self, job: Job) -> None:
-        """Run a job that is claimed. Only who has claimed it writes its events."""
-        journal = await self._journals.open(job.job_id)
-        try:
-            if job.attempts == 1:
-                journal.publish(STATUS, {"status": "queued"})
-            await self._execute(job, journal)
-        finally:
-            await asyncio.shield(self._end(job.job_id))
 
 
 def tell(error: StoreError) -> None:
