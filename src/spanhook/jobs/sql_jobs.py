@@ -158,7 +158,7 @@ async def _read(connection: AsyncConnection, job_id: str, *, lock: bool = False)
     return None if found is None else _job(found)
 
 
-def _job(row: Row[Any]) -> Job:
+def _job(row: Row[Any, Any]) -> Job:
     return Job.of({**row.job, "lease_ns": row.lease_ns})
 
 
