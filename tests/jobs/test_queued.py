@@ -75,7 +75,8 @@ class Shared:
 
     @asynccontextmanager
     async def runner(self, agents: Mapping[str, Agent], **settings: Any) -> AsyncGenerator[QueuedRunner]:
-        how = RunnerSettings(**{"beat_s": 0.02, "drain_s": 0.1, **settings})
+        given: dict[str, Any] = {"beat_s": 0.02, "drain_s": 0.1, **settings}
+        how = RunnerSettings(**given)
         made = QueuedRunner(agents, self.store, self.log, how, self.line)
         await made.start()
         try:
