@@ -26,6 +26,13 @@ def test_what_it_lacks_is_said(
     assert said in str(done.exception)
 
 
+def test_a_queue_that_is_none_keeps_the_server_from_starting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = ["serve", "--port", "0", "--queue", "sqlite:///jobs.db"]
+    done = CliRunner().invoke(cli, given, standalone_mode=False)
+    assert "cannot be used; expected redis://HOST:PORT/NUMBER or postgresql://HOST/NAME" in str(done.exception)
+
+
 def test_its_help_says_what_its_options_mean() -> None:
     done = CliRunner().invoke(cli, ["worker", "--help"])
     assert done.exit_code == 0

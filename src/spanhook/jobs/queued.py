@@ -52,8 +52,7 @@ class Delivered(Work):
     async def _run(self, job: Job) -> None:
         try:
             journal = await self._journals.open(job.job_id)
-            if job.attempts == 1:
-                journal.publish(STATUS, {"status": "queued"})
+            journal.publish(STATUS, {"status": "queued"})
             await self._execute(job, journal)
         finally:
             await uninterrupted(self.end(job.job_id, job.worker))

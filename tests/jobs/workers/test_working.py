@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from spanhook.jobs import FullError, Job, JobFilter, QueuedRunner, QueueError, new_job
+from spanhook.jobs.workers import JobQueue
 from tests.jobs.workers.processes import Place, finished, serving, until, worker
 from tests.redis_server import RedisProcess
 from tests.server.serving import served
@@ -149,6 +150,23 @@ async def test_what_the_queue_has_lost_is_enqueued_again(place: Place) -> None:
             assert {job.status for job in await finished(runner, jobs)} == {"completed"}
             ended(process)
     assert sorted(name for word, name, _ in place.ledger() if word == "start") == [f"{n}" for n in range(5)]
+
+
+async def test_what_a_worker_had_just_got_when_it_died_is_delivered_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spanhook.jobs.workers._saq._HEARTBEAT_S", 1)
+    async with serving(place) as runner:
+        (job,) = await submitted(runner, "once", work("a", 0))
+        dead = JobQueue(place.queue)
+        taken = await (await dead.queue()).dequeue(timeout=30)
+        assert taken is not None
+        await dead.close()
+        assert await runner._queue.ready() == 0
+        with worker(place) as process:
+            assert [one.status for one in await finished(runner, [job])] == ["completed"]
+            ended(process)
+    assert words(place, "a") == ["start", "end"]
 
 
 async def test_jobs_that_wait_long_are_in_the_queue_once(place: Place) -> None:
