@@ -56,6 +56,10 @@ async def test_calls_results_delegations_and_usage_are_told_in_order() -> None:
 
 async def test_who_waits_for_a_person_says_so(tmp_path: Any) -> None:
     store = f"sqlite:///{tmp_path / 'approvals.db'}"
+
+    def approve(id: str) -> None:
+        open_approvals(store).answer(id, approve=True, by="eve", reason="", checked=True)
+
     hooks = Hooks()
     hooks.add(Approval(store=store, wait=30, poll=0.01, title="Close it?"))
     registry.swap(None, hooks)
@@ -67,10 +71,7 @@ async def test_who_waits_for_a_person_says_so(tmp_path: Any) -> None:
         async for event in runner.events(job.job_id):
             if event.type == "approval:waiting":
                 waited.append(dict(event.data))
-                approvals = open_approvals(store)
-                await asyncio.to_thread(
-                    lambda: approvals.answer(waited[0]["approval_id"], approve=True, by="eve", reason="", checked=True)
-                )
+                await asyncio.to_thread(approve, event.data["approval_id"])
         assert [(one["tool"], one["title"], one["agent"]) for one in waited] == [
             ("close_account", "Close it?", "clerk")
         ]

@@ -113,6 +113,16 @@ class Journals:
 
     # ------------------------------------------------------------------------------------------ reading
 
+    async def recorded(self, job_id: str, most: int) -> Sequence[JobEvent]:
+        """The last events of a job that are kept, without waiting for more."""
+        journal = self._open.get(job_id)
+        if journal is not None:
+            found = [one for one in journal.since(max(0, journal.readable - most)) if one.type != LOST]
+            return [one for one in found if one.id <= journal.readable]
+        if self._log is None:
+            return ()
+        return await self._log.read(job_id, max(0, await self._log.last(job_id) - most), most)
+
     async def exhausted(self, job_id: str, after: int) -> bool:
         """Whether a reader that has seen this event has seen the last one of a job that has ended."""
         if not after:

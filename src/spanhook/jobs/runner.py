@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -192,6 +192,10 @@ class Runner:
             return {"status": "deleted"} if job is None else done(job) if job.finished else None
 
         return self._journals.read(job_id, after, ended)
+
+    async def recorded(self, job_id: str, most: int) -> Sequence[JobEvent]:
+        """The last events of a job that are kept, without waiting for more."""
+        return await self._journals.recorded(job_id, most)
 
     async def exhausted(self, job_id: str, after: int) -> bool:
         """Whether there are no events after this one, and will be none: the job has ended."""

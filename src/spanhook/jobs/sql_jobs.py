@@ -95,7 +95,7 @@ class SQLJobs:
     async def expired(self, now_ns: int, limit: int = 100, agents: Collection[str] | None = None) -> Sequence[Job]:
         asked = _ASKED.where(_jobs.c.status.in_(_LIVE), _jobs.c.lease_ns < now_ns)
         if agents is not None:
-            asked = asked.where(_jobs.c.agent.in_(agents))
+            asked = asked.where(_jobs.c.agent.in_(list(agents)))
         asked = asked.order_by(_jobs.c.created_ns, _jobs.c.job_id).limit(limit)
         async with self._database.reading() as connection:
             return [_job(one) for one in await connection.execute(asked)]

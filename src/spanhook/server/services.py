@@ -66,11 +66,12 @@ class Services:
         self.measures.watch(self.ingestor, self.retention)
         self.retention.start()
         jobs = SQLJobs(self.database)
-        how = RunnerSettings(concurrency=self.settings.jobs)
+        settings, told = RunnerSettings(concurrency=self.settings.jobs), self.measures.job
         if self._queue is None:
-            self.runner = Runner(self._agents, jobs, jobs, how)
+            self.runner = Runner(self._agents, jobs, jobs, settings, told=told)
         else:
-            self.runner = QueuedRunner(self._agents, jobs, jobs, how, self._queue)
+            self.runner = QueuedRunner(self._agents, jobs, jobs, settings, self._queue, told=told)
+        self.measures.watch_jobs(self.runner)
         await self.runner.start()
         try:
             yield

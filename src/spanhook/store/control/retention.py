@@ -1,8 +1,8 @@
 """Deletes telemetry that is too old or takes too much space, a little at a time, while others write.
 
-Finished jobs and their events count as telemetry. What stays: the audit log and all that is managed; usage and statistics of hooks, which are small, stay longer. Age is
-counted from when something was received, and for runs from when they last changed: what a sender says of time cannot
-keep or delete anything.
+Finished jobs and their events count as telemetry. What stays: the audit log and all that is managed; usage and
+statistics of hooks, which are small, stay longer. Age is counted from when something was received, for runs from when
+they last changed, and for jobs from when they ended: what a sender says of time cannot keep or delete anything.
 """
 
 import asyncio

@@ -24,8 +24,8 @@ jobs = Table(
     Index(None, "ended_ns"),
     Index("uq_spanhook_jobs_request_key", "tenant_id", "agent", "request_key", unique=True),
 )
-"""Jobs; ``job`` is the whole of each, the other columns are what they are found by. Only the column ``lease_ns`` is right;
-``ended_ns`` is null until a job has finished."""
+"""Jobs; ``job`` is the whole of each, the other columns are what they are found by. Of the two ``lease_ns`` the column
+is right; ``ended_ns`` is null until a job has finished."""
 
 job_events = Table(
     "spanhook_job_events",
