@@ -8,6 +8,7 @@ from typing import Any, NoReturn, get_args
 import click
 
 from spanhook.cli.serving import serve
+from spanhook.cli.working import worker
 from spanhook.errors import RequirementError, SpanhookError
 from spanhook.settings import Mode
 from spanhook.version import __version__
@@ -350,6 +351,7 @@ def _answering(command: Callable[[], int]) -> int:
 
 
 cli.add_command(serve)
+cli.add_command(worker)
 
 
 def main() -> NoReturn:

@@ -31,6 +31,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON doc
     "--allow-host", "allowed_hosts", multiple=True, metavar="NAME", help="A name by which the server is called."
 )
 @click.option("--agent", "agents", multiple=True, metavar="NAME=TARGET", help="Serve an agent: support=./app.py:graph.")
+@click.option("--queue", metavar="URL", help="Leave jobs to `spanhook worker`: redis://... or postgresql://...")
 @click.pass_context
 def serve(ctx: click.Context, file: str | None, **given: Any) -> None:
     """Serve the control plane until SIGTERM, and agents if any are given.
@@ -44,7 +45,7 @@ def serve(ctx: click.Context, file: str | None, **given: Any) -> None:
     from spanhook.server import read_settings
     from spanhook.server import serve as run
 
-    agents = _agents(given.pop("agents"))
+    agents = named_agents(given.pop("agents"))
     settings = read_settings(file, **{**given, "allowed_hosts": given["allowed_hosts"] or None, "agents": agents})
     if settings.agents:
         from spanhook.config import instrument
@@ -62,7 +63,7 @@ def serve(ctx: click.Context, file: str | None, **given: Any) -> None:
         raise ConfigurationError(f"{error}; see --database") from error
 
 
-def _agents(given: tuple[str, ...]) -> dict[str, dict[str, str]] | None:
+def named_agents(given: tuple[str, ...]) -> dict[str, dict[str, str]] | None:
     """The agents of options; ``None`` for none, so that those of the file hold."""
     found: dict[str, dict[str, str]] = {}
     for one in given:

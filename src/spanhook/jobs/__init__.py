@@ -1,6 +1,6 @@
 """Background runs of agents: their states, where these are kept, what happens in them, and running them.
 
-``sql_jobs`` needs the extra ``server``; nothing else here imports it.
+``sql_jobs`` needs the extra ``server``, and ``workers`` the extra ``worker``; nothing else here imports them.
 """
 
 from spanhook.jobs.agents import Agent, load_agent
@@ -9,8 +9,9 @@ from spanhook.jobs.file_jobs import FileJobs
 from spanhook.jobs.job import FINAL, STATUSES, Job, JobStatus, Retry, Transition, TransitionError, moved, new_id
 from spanhook.jobs.memory_jobs import MemoryJobs
 from spanhook.jobs.performing import Outcome
+from spanhook.jobs.queued import QueuedRunner
 from spanhook.jobs.runner import Runner
-from spanhook.jobs.running import FullError, NoAgentError, RunnerSettings, new_job
+from spanhook.jobs.running import FullError, NoAgentError, QueueError, RunnerSettings, new_job
 from spanhook.jobs.store import EventLog, JobFilter, JobStore
 
 __all__ = [
@@ -30,6 +31,8 @@ __all__ = [
     "MemoryJobs",
     "NoAgentError",
     "Outcome",
+    "QueueError",
+    "QueuedRunner",
     "Retry",
     "Runner",
     "RunnerSettings",

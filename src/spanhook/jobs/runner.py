@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from spanhook.diagnostics import internal
 from spanhook.errors import StoreError
@@ -37,6 +37,8 @@ class Runner:
         told: Told of each job that has come to its end here.
     """
 
+    WORK: ClassVar[type[Work]] = Work
+
     def __init__(
         self,
         agents: Mapping[str, Agent],
@@ -51,7 +53,7 @@ class Runner:
         self._claims = Claims(store, new_id().replace("job_", "worker_"), self._settings)
         self._journals = Journals(log, time.time_ns, grace_s=self._settings.grace_s, most=self._settings.events)
         self._watcher = Watcher()
-        self._work = Work(
+        self._work = self.WORK(
             agents,
             store,
             self._claims,

@@ -6,7 +6,7 @@ from typing import Any
 
 from opentelemetry.propagate import inject
 
-from spanhook.errors import Reject, SpanhookError
+from spanhook.errors import Reject, SpanhookError, StoreError
 from spanhook.jobs.events import MOST_KEPT
 from spanhook.jobs.job import Job, new_id
 from spanhook.jobs.keeping import GRACE_S
@@ -15,6 +15,10 @@ from spanhook.model import words
 
 class FullError(SpanhookError):
     """Too many jobs wait; another may be asked for later."""
+
+
+class QueueError(StoreError):
+    """The queue that passes jobs on cannot be used now. It may be used again later."""
 
 
 class NoAgentError(SpanhookError):

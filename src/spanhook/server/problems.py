@@ -143,12 +143,15 @@ class Problem(Exception):
 _repeats = Repeats()
 
 
-def unavailable(error: StoreError) -> Problem:
-    """The problem with a database that cannot be used now. What is wrong is logged: it may name hosts, files, users."""
+def unavailable(error: StoreError, what: str = "the database") -> Problem:
+    """The problem with a database, or something else, that cannot be used now.
+
+    What is wrong is logged: it may name hosts, files, users.
+    """
     text = str(error)
     if _repeats.due(text) is not None:
         log.warning("spanhook: %s", text)
-    return Problem("unavailable", "the database cannot be used now; see the server's log", headers={"Retry-After": "1"})
+    return Problem("unavailable", f"{what} cannot be used now; see the server's log", headers={"Retry-After": "1"})
 
 
 def _phrase(status: int) -> str:

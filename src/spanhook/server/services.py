@@ -4,8 +4,9 @@ from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from spanhook.jobs import Runner, RunnerSettings, load_agent
+from spanhook.jobs import QueuedRunner, Runner, RunnerSettings, load_agent
 from spanhook.jobs.sql_jobs import SQLJobs
+from spanhook.jobs.workers import JobQueue
 from spanhook.server.authentication import Authentication
 from spanhook.server.budgets import Budgets
 from spanhook.server.dry_runs import DryRuns
@@ -56,6 +57,7 @@ class Services:
         self.handlers, self.hooks = Handlers(settings), HookStore(database)
         self.policies, self.budgets = PolicyStore(database), Budgets(database, settings.stores)
         self.sets, self.processes = Sets(database, read_signing_key(settings.signing_key)), Processes(database)
+        self._queue = JobQueue(settings.queue) if settings.queue else None
         self.dry_runs = DryRuns(settings, self.handlers.allowed)
         self.retention = Retention(database, _limits(settings))
         self.webhooks = Webhooks(settings.webhooks, database) if settings.webhooks is not None else None
@@ -68,8 +70,11 @@ class Services:
         self.measures.watch(self.ingestor, self.retention)
         self.retention.start()
         jobs = SQLJobs(self.database, told=tell_of_job if self.webhooks is not None else None)
-        settings = RunnerSettings(concurrency=self.settings.jobs)
-        self.runner = Runner(self._agents, jobs, jobs, settings, told=self.measures.job)
+        settings, told = RunnerSettings(concurrency=self.settings.jobs), self.measures.job
+        if self._queue is None:
+            self.runner = Runner(self._agents, jobs, jobs, settings, told=told)
+        else:
+            self.runner = QueuedRunner(self._agents, jobs, jobs, settings, self._queue, told=told)
         self.measures.watch_jobs(self.runner)
         await self.runner.start()
         try:
@@ -80,6 +85,8 @@ class Services:
                 yield
         finally:
             await self.runner.close()
+            if self._queue is not None:
+                await self._queue.close()
             await self.retention.close()
             await self.ingestor.close()
 

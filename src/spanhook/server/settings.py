@@ -123,6 +123,7 @@ class ServerSettings(Strict):
         dry_run_timeout: Seconds for one dry run.
         agents: Agents that are served, by the name in their address.
         jobs: How many jobs run at a time in this process.
+        queue: Where jobs are put for workers, such as ``redis://HOST``; by default this process runs them.
     """
 
     host: str = "127.0.0.1"
@@ -156,6 +157,7 @@ class ServerSettings(Strict):
         default_factory=dict[str, ServedAgent]
     )
     jobs: int = Field(default=16, ge=1, le=1000)
+    queue: str = ""
 
     @field_validator("allowed_hosts")
     @classmethod

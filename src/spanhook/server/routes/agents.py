@@ -11,9 +11,9 @@ from opentelemetry.propagate import extract, inject
 from sse_starlette import EventSourceResponse
 
 from spanhook.errors import Reject
-from spanhook.jobs import FullError, Job, NoAgentError, new_job
+from spanhook.jobs import FullError, Job, NoAgentError, QueueError, new_job
 from spanhook.server.needs import Needs, services_of
-from spanhook.server.problems import ALWAYS, ON_CHANGES, Problem, documented
+from spanhook.server.problems import ALWAYS, ON_CHANGES, Problem, documented, unavailable
 from spanhook.server.routes.job_models import JobView, RunOutput, RunRequest
 from spanhook.server.scopes import Principal
 from spanhook.server.services import Services
@@ -77,6 +77,8 @@ async def _submitted(services: Services, job: Job) -> Response:
         kept = await services.runner.submit(job)
     except FullError as error:
         raise Problem("too_many_jobs", str(error), headers={"Retry-After": "5"}) from None
+    except QueueError as error:  # there is no job
+        raise unavailable(error, "the queue of jobs") from None
     if kept.digest != job.digest:
         raise Problem("key_reused", "Idempotency-Key was used for another request; choose another")
     headers = {"Location": f"/v1/jobs/{kept.job_id}"}
