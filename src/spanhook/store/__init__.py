@@ -11,6 +11,7 @@ from spanhook.store.ledger import MOST, Amounts, Caps, Ledger, Standing
 from spanhook.store.memory_frames import MemoryFrames
 from spanhook.store.memory_ledger import MemoryLedger
 from spanhook.store.opening import open_approvals
+from spanhook.store.rotating_file import RotatingFile
 from spanhook.store.sqlite_frames import SQLiteFrames
 from spanhook.store.waiting import in_worker, may_wait
 
@@ -39,6 +40,7 @@ __all__ = [
     "MemoryFrames",
     "MemoryLedger",
     "Reservation",
+    "RotatingFile",
     "SQLiteFrames",
     "SessionStatistics",
     "Standing",
