@@ -49,11 +49,9 @@ def text_of(kind: str, name: str, record: Mapping[str, Any], *, coloured: bool, 
     status = record.get("status", "")
     label = f"[{_LABELS.get(kind, kind.partition('.')[0])}]".ljust(_LABEL_COLUMNS - 1)
     said = _sentence(kind, harmless(name), record, dash)
-    lines = [f"{_painted(label, _COLOURS.get(status, 'cyan'), coloured)} {said}"]
-    for key in ("input", "output"):
-        if record.get(key) is not None:
-            lines.append(_painted(f"{' ' * _LABEL_COLUMNS}{key}: {_cut(record[key])}", "dim", coloured))
-    return "\n".join(lines)
+    line = f"{_painted(label, _COLOURS.get(status, 'cyan'), coloured)} {said}"
+    content = (f"{key}: {_cut(record[key])}" for key in ("input", "output") if record.get(key) is not None)
+    return "\n".join((line, *(_painted(" " * _LABEL_COLUMNS + one, "dim", coloured) for one in content)))
 
 
 def _sentence(kind: str, name: str, record: Mapping[str, Any], dash: str) -> str:

@@ -31,23 +31,18 @@ def record_of(event: Event, content: EventContent) -> dict[str, Any]:
     for name in _CONTENT:
         if name in told:
             told |= _readable(name, without_credentials(told[name]) if event.kind == "request" else told[name])
-    return {**told, **concealed_data(event.tenant_id, _texts(told))}
+    quoting = {name: told.pop(name) for name in ("error", *_CONTENT) if name in told}
+    return encodable_body({**told, **concealed_data(event.tenant_id, quoting)})
 
 
 def line_of(record: dict[str, Any]) -> str:
     """A record as one line of JSON, in ASCII, without a line feed."""
-    return json.dumps(record, separators=(",", ":"), allow_nan=False, default=str)
-
-
-def _texts(told: dict[str, Any]) -> dict[str, Any]:
-    """What may quote the content of a call."""
-    return {name: told[name] for name in ("error", *_CONTENT) if name in told}
+    return json.dumps(record, separators=(",", ":"), allow_nan=False)
 
 
 def _readable(name: str, value: Any) -> dict[str, Any]:
     """A value as JSON has it; without one if the application's own objects cannot be read."""
     try:
-        text = json.dumps(value, allow_nan=False, default=plain)
-        return {name: encodable_body(json.loads(text))}
+        return {name: json.loads(json.dumps(value, default=plain), parse_constant=str)}
     except Exception:
         return {name: None, f"{name}_unreadable": True}

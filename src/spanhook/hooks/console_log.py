@@ -48,7 +48,7 @@ class ConsoleLog(Subscriber):
         self,
         events: list[str] | None = None,
         level: Literal["summary", "trace"] = "summary",
-        format: Literal["pretty", "json"] = "pretty",  # noqa: A002 - what users set
+        format: Literal["pretty", "json"] = "pretty",
         content: EventContent = "errors",
         to: Output = "stderr",
     ) -> None:
