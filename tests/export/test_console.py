@@ -21,7 +21,7 @@ from spanhook.export.console import Node, Style, Trees, install, render, style_o
 from spanhook.export.console.printer import Console
 from spanhook.export.console.rendering import duration
 from spanhook.export.console.tree import MAX_NODES
-from spanhook.model import Adapter, DecisionRecord, Record, Usage, clock, current
+from spanhook.model import Adapter, DecisionRecord, Record, Usage, clock, current, encodable_to, harmless
 from spanhook.semconv import GEN_AI_AGENT_NAME, GEN_AI_PROVIDER_NAME, GEN_AI_REQUEST_MODEL, GEN_AI_TOOL_NAME
 from spanhook.testing import fixed_clock, recorder
 

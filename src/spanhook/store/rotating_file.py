@@ -73,8 +73,9 @@ class RotatingFile:
 
     def renew(self) -> None:
         """In a forked child: open the files anew, as a lock belongs to whoever has the same opened file."""
-        self._lock, self._tidying = threading.Lock(), threading.Lock()
+        self._lock, self._tidying, self._starting = threading.Lock(), threading.Lock(), threading.Lock()
         self._thread: threading.Thread | None = None
+        self._wanted = self._busy = False
         self._place: Place | None = None
         self._begun = False
         self.close()
@@ -231,21 +232,38 @@ class RotatingFile:
         return bool(too_many or plain)
 
     def _tidy_later(self) -> None:
-        if self._compressed or self._keep is not None:
-            self._thread = OwnThread(self._tidy_quietly, "spanhook-log-files")
-            with suppress(RuntimeError):  # the interpreter is leaving; the next process does it
+        """Tidy on a thread, once more if that is what it is doing."""
+        if not self._compressed and self._keep is None:
+            return
+        with self._starting:
+            self._wanted = True
+            if self._busy:
+                return
+            self._busy = True
+            self._thread = OwnThread(self._tidy_while_wanted, "spanhook-log-files")
+            try:
                 self._thread.start()
+            except RuntimeError:  # the interpreter is leaving; the next process does it
+                self._busy, self._thread = False, None
 
-    def _tidy_quietly(self) -> None:
-        try:
-            self.tidy()
-        except OSError as error:
-            log.warning("spanhook: %s: earlier log files cannot be compressed or deleted: %s", self._directory, error)
+    def _tidy_while_wanted(self) -> None:
+        while True:
+            with self._starting:
+                if not self._wanted:
+                    self._busy = False
+                    return
+                self._wanted = False
+            try:
+                self.tidy()
+            except OSError as error:
+                log.warning(
+                    "spanhook: %s: earlier log files cannot be compressed or deleted: %s", self._directory, error
+                )
 
     def wait(self, seconds: float) -> None:
         """Wait until earlier files have been compressed, at most so long."""
         thread = self._thread
-        if thread is not None and thread.is_alive():
+        if thread is not None:
             thread.join(seconds)
 
 
