@@ -3,6 +3,7 @@
 import asyncio
 import io
 import json
+import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,6 +19,8 @@ from spanhook.hooks.console_log import ConsoleLog
 from spanhook.hooks.pii_redaction import PIIRedaction
 from spanhook.testing import recorder
 
+_TOOK = re.compile(r"\b\d+ms\b")
+"""Threads read the clock of tests too, so durations in it vary."""
 TRACE = ["agent.invoke", "tool:execute", "model:call", "job", "cron:executed", "delegate:end"]
 
 
@@ -61,14 +64,14 @@ def printed(run: Callable[[], Any], *more: Any, stream: Any = None, **settings: 
             with suppress(Exception):
                 run()
             assert hooks.flush(60)
-    return stream.getvalue()
+    return _TOOK.sub("Nms", stream.getvalue())
 
 
 def test_a_line_for_each_event() -> None:
     assert printed(check, events=["agent:end", "tool:execute", "model:call"]) == snapshot("""\
-[model] gpt-4o-mini called by email-checker (1ms, 1,247 tokens)
-[tool]  search called by email-checker (1ms)
-[agent] email-checker completed in 6ms (1,247 tokens) \u2014 1 tool used
+[model] gpt-4o-mini called by email-checker (Nms, 1,247 tokens)
+[tool]  search called by email-checker (Nms)
+[agent] email-checker completed in Nms (1,247 tokens) \u2014 1 tool used
 """)
 
 
@@ -85,9 +88,9 @@ def test_it_prints_agents_jobs_and_schedules_unless_told_otherwise() -> None:
 [cron]  email-checker nightly started
 [job]   email-checker job_1 started
 [agent] email-checker started
-[agent] email-checker completed in 6ms (1,247 tokens) \u2014 1 tool used
-[job]   email-checker job_1 completed in 8ms (1,247 tokens) \u2014 1 tool used
-[cron]  email-checker nightly completed in 10ms (1,247 tokens) \u2014 1 tool used
+[agent] email-checker completed in Nms (1,247 tokens) \u2014 1 tool used
+[job]   email-checker job_1 completed in Nms (1,247 tokens) \u2014 1 tool used
+[cron]  email-checker nightly completed in Nms (1,247 tokens) \u2014 1 tool used
 """)
 
 
@@ -100,13 +103,13 @@ def test_failures_and_refusals_say_why() -> None:
     (gate,) = hooks
     assert printed(lambda: check("fail"), events=TRACE) == snapshot("""\
 [agent] email-checker started
-[model] gpt-4o-mini called by email-checker (1ms, 1,247 tokens)
-[tool]  search called by email-checker failed: the index is down (1ms)
-[agent] email-checker failed: the index is down (6ms, 1,247 tokens)
+[model] gpt-4o-mini called by email-checker (Nms, 1,247 tokens)
+[tool]  search called by email-checker failed: the index is down (Nms)
+[agent] email-checker failed: the index is down (Nms, 1,247 tokens)
 """)
     assert printed(check, gate, events=["*.error"], level="trace") == snapshot("""\
-[tool]  search called by email-checker was refused: Only on weekdays (0ms)
-[agent] email-checker was refused: Only on weekdays (5ms, 1,247 tokens)
+[tool]  search called by email-checker was refused: Only on weekdays (Nms)
+[agent] email-checker was refused: Only on weekdays (Nms, 1,247 tokens)
 """)
 
 
@@ -133,8 +136,8 @@ def test_cancelled_and_abandoned_operations() -> None:
         stream.close()
 
     assert printed(run, events=["agent:end", "agent:error"]) == snapshot("""\
-[agent] waiter was cancelled (1ms)
-[agent] teller was left before its end (3ms)
+[agent] waiter was cancelled (Nms)
+[agent] teller was left before its end (Nms)
 """)
 
 
@@ -148,9 +151,9 @@ def test_sub_agents_and_other_kinds() -> None:
     assert printed(boss, events=["delegate:end", "memory.store", "request"]) == snapshot("""\
 [memory] notes started
 [request] POST / started
-[request] POST / (1ms)
-[memory] notes (3ms)
-[agent] email-checker called by boss (6ms, 1,247 tokens)
+[request] POST / (Nms)
+[memory] notes (Nms)
+[agent] email-checker called by boss (Nms, 1,247 tokens)
 """)
 
 
@@ -168,7 +171,7 @@ def test_a_terminal_has_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     text = printed(lambda: check("fail"), stream=Terminal(), events=["agent.invoke"])
     assert text == snapshot("""\
 \x1b[36m[agent]\x1b[0m email-checker started
-\x1b[31m[agent]\x1b[0m email-checker failed: the index is down (6ms, 1,247 tokens)
+\x1b[31m[agent]\x1b[0m email-checker failed: the index is down (Nms, 1,247 tokens)
 """)
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b" not in printed(check, stream=Terminal(), events=["agent.invoke"])
@@ -194,18 +197,20 @@ def test_what_models_and_users_write_cannot_control_a_terminal() -> None:
 def test_a_stream_of_another_encoding_gets_what_it_can_show() -> None:
     text = printed(lambda: check("\u65b0"), stream=Latin(), events=["agent:end"], content="full")
     assert text == snapshot("""\
-[agent] email-checker completed in 6ms (1,247 tokens) - 1 tool used
+[agent] email-checker completed in Nms (1,247 tokens) - 1 tool used
+        input: \\u65b0
         output: results for \\u65b0
 """)
 
 
 def test_json_goes_to_standard_output_if_asked_for() -> None:
     (end,) = map(json.loads, printed(check, events=["agent:end"], format="json", to="stdout").splitlines())
+    assert end.pop("duration_ms") > 0
+    assert end.pop("timestamp").startswith("1970-01-01T00:00:00.")
     assert end == snapshot(
         {
             "type": "agent.invoke.post",
             "alias": "agent:end",
-            "timestamp": "1970-01-01T00:00:00.006Z",
             "agent_name": "email-checker",
             "conversation_id": "",
             "tenant_id": "",
@@ -220,7 +225,6 @@ def test_json_goes_to_standard_output_if_asked_for() -> None:
                 "output_token_details": {"reasoning": 0},
                 "cost_usd": 0.0002982,
             },
-            "duration_ms": 6.0,
             "tools_used": ["search"],
             "trace_id": "00000000000000000000000000000001",
             "span_id": "0000000000000001",
@@ -235,7 +239,7 @@ def test_what_other_hooks_conceal_is_not_printed(format_: str) -> None:
         with operation("tool.execute", "send", request=request):
             raise RuntimeError("no mailbox bob@example.org")
 
-    redaction = PIIRedaction(directions=["telemetry"])
+    redaction = PIIRedaction()
     text = printed(run, redaction, events=["tool.execute"], content="full", format=format_)
     assert "example.org" not in text
     assert "no mailbox" in text

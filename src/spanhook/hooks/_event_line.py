@@ -32,6 +32,7 @@ _VERBS = {
     "cancelled": "was cancelled",
     "abandoned": "was left before its end",
 }
+_EXPLAINED = frozenset(("error", "rejected"))
 _COMPLETE = frozenset(("agent.invoke", "job", "cron.execute", "run"))
 """Kinds of which the duration is part of the sentence."""
 
@@ -62,7 +63,8 @@ def _sentence(kind: str, name: str, record: Mapping[str, Any], dash: str) -> str
     tokens = record["usage"].get("total_tokens", 0)
     spent = _count(tokens, "token") if tokens else ""
     if status != "success":
-        reason = f": {harmless(record['error'])}" if record.get("error") else ""
+        why = record.get("error") if status in _EXPLAINED else ""
+        reason = f": {harmless(why)}" if why else ""
         return f"{subject} {_VERBS.get(status, status)}{reason} {_in_brackets(took, spent)}"
     if kind not in _COMPLETE:
         return f"{subject} {_in_brackets(took, spent)}"

@@ -256,9 +256,7 @@ class RotatingFile:
             try:
                 self.tidy()
             except OSError as error:
-                log.warning(
-                    "spanhook: %s: earlier log files cannot be compressed or deleted: %s", self._directory, error
-                )
+                log.warning("spanhook: %s: cannot compress or delete earlier log files: %s", self._directory, error)
 
     def wait(self, seconds: float) -> None:
         """Wait until earlier files have been compressed, at most so long."""
