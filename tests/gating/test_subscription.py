@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 from typing import Any, ClassVar
 
 import pytest
@@ -351,10 +352,10 @@ def test_a_subscriber_receives_the_events_of_all_its_names_once_and_in_order() -
         Noting("*", level="trace"),
         Noting("agent:end", "agent.invoke", "*"),
     )
-    with recorder(Hooks(some, everything, twice)):
-        with spanhook.operation("job", "x"), spanhook.operation("agent.invoke", "outer"):
-            with spanhook.operation("tool.execute", "search"), spanhook.operation("agent.invoke", "inner"):
-                pass
+    names = ("job", "desk"), ("agent.invoke", "outer"), ("tool.execute", "search"), ("agent.invoke", "inner")
+    with recorder(Hooks(some, everything, twice)), ExitStack() as stack:
+        for kind, name in names:
+            stack.enter_context(spanhook.operation(kind, name))
     assert some.heard == [
         "agent.delegate.pre",
         "agent.invoke.post",

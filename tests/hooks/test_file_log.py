@@ -119,9 +119,9 @@ def test_nothing_is_kept_of_what_could_not_be_concealed(tmp_path: Path, monkeypa
 
 def test_credentials_of_requests_are_not_kept(tmp_path: Path) -> None:
     request = {"inputs": {"method": "POST", "headers": {"authorization": "Bearer s3cret", "accept": "*/*"}}}
-    with recorder(Hooks(FileLog(str(tmp_path), content="full", events=["request"]))):
-        with operation("request", "POST /", request=request):
-            pass
+    log = FileLog(str(tmp_path), content="full", events=["request"])
+    with recorder(Hooks(log)), operation("request", "POST /", request=request):
+        pass
     assert "s3cret" not in json.dumps(entries(tmp_path))
     assert entries(tmp_path)[0]["input"]["headers"]["accept"] == "*/*"
 
