@@ -75,7 +75,7 @@ _HEARD = ["tool:execute", "model:call"]
 def _console_log() -> Any:
     from spanhook.hooks.console_log import ConsoleLog
 
-    sys.stdout = Path(os.devnull).open("w")
+    sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - as long as the process lives
     return ConsoleLog(_HEARD, to="stdout")
 
 
