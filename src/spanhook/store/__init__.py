@@ -13,6 +13,7 @@ from spanhook.store.memory_ledger import MemoryLedger
 from spanhook.store.opening import open_approvals
 from spanhook.store.rotating_file import RotatingFile
 from spanhook.store.sqlite_frames import SQLiteFrames
+from spanhook.store.states import MemoryStates, SQLiteStates, States
 from spanhook.store.waiting import in_worker, may_wait
 
 __all__ = [
@@ -39,11 +40,14 @@ __all__ = [
     "Ledger",
     "MemoryFrames",
     "MemoryLedger",
+    "MemoryStates",
     "Reservation",
     "RotatingFile",
     "SQLiteFrames",
+    "SQLiteStates",
     "SessionStatistics",
     "Standing",
+    "States",
     "digest",
     "in_worker",
     "may_wait",
