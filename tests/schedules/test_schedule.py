@@ -112,7 +112,7 @@ def test_ticks_only_go_forward_and_are_the_same_from_wherever_they_are_looked_at
     found = list(islice(schedule.after(since), 8))
     assert found[0] > since
     assert all(one < other for one, other in pairwise(found))
-    assert [one for one in islice(schedule.after(found[3]), 4)] == found[4:]
+    assert list(islice(schedule.after(found[3]), 4)) == found[4:]
     assert schedule.last(found[5]) == found[5]
     assert schedule.last(found[5] - timedelta(seconds=1)) == found[4]
 

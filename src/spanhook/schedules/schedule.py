@@ -82,7 +82,7 @@ class Schedule:
         return found
 
     def due(self, since: datetime, now: datetime) -> list[datetime]:
-        """The ticks after ``since``, up to and including ``now``; after a long time, those of the last 31 days of it."""
+        """The ticks after ``since``, up to and including ``now``; of a long time, those of its last 31 days."""
         last = self.last(now)
         if last is None or last <= since:
             return []

@@ -57,7 +57,7 @@ class CronState:
         """
         try:
             known: dict[str, Any] = json.loads(text)
-            running = tuple(Running(str(id), _time(tick), _time(until)) for id, tick, until in known["running"])
+            running = tuple(Running(str(one), _time(tick), _time(until)) for one, tick, until in known["running"])
             return cls(str(known["rule"]), _time(known["last"]), running, tuple(map(_time, known["waiting"])))
         except (KeyError, TypeError, OverflowError, OSError) as error:
             raise ValueError(f"{text[:80]!r} is no state of a schedule") from error

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from spanhook.diagnostics import log
 from spanhook.errors import ConfigurationError
@@ -51,30 +50,30 @@ class Ticker:
             StoreError: The store cannot be used now; no tick is lost by that.
         """
         found: list[tuple[CronEntry, Decided]] = []
-        for id, (entry, schedule) in self._entries.items():
-            decided = self._states.change(_KEY + id, self._deciding(id, entry, schedule))
+        for entry, schedule in self._entries.values():
+            decided = self._states.change(_KEY + entry.id, self._deciding(entry, schedule))
             if decided.run or decided.passed:
                 found.append((entry, decided))
         return found
 
-    def extend(self, id: str, execution_id: str) -> bool:
+    def extend(self, cron_id: str, execution_id: str) -> bool:
         """Extend the lease of an execution; returns whether it still counts as under way."""
         until = self._now() + self._lease
 
         def change(text: str | None) -> tuple[str, bool]:
-            known = _state(id, text) or self._begun(id)
+            known = _state(cron_id, text) or self._begun(cron_id)
             later = extended(known, execution_id, until)
             return later.as_text(), any(one.execution_id == execution_id for one in later.running)
 
-        return self._states.change(_KEY + id, change)
+        return self._states.change(_KEY + cron_id, change)
 
-    def end(self, id: str, execution_id: str) -> None:
+    def end(self, cron_id: str, execution_id: str) -> None:
         """Note that an execution has ended, however it did. What has waited for that comes with the next ``poll``."""
 
         def change(text: str | None) -> tuple[str, None]:
-            return ended(_state(id, text) or self._begun(id), execution_id).as_text(), None
+            return ended(_state(cron_id, text) or self._begun(cron_id), execution_id).as_text(), None
 
-        self._states.change(_KEY + id, change)
+        self._states.change(_KEY + cron_id, change)
 
     def wait_s(self) -> float:
         """Seconds until the next tick of any schedule; infinite if there is none."""
@@ -82,26 +81,26 @@ class Ticker:
         ticks = [next(schedule.after(now), None) for entry, schedule in self._entries.values() if entry.enabled]
         return min(((tick - now).total_seconds() for tick in ticks if tick is not None), default=float("inf"))
 
-    def _deciding(self, id: str, entry: CronEntry, schedule: Schedule) -> Callable[[str | None], tuple[str, Any]]:
+    def _deciding(self, entry: CronEntry, schedule: Schedule) -> Callable[[str | None], tuple[str, Decided]]:
         def change(text: str | None) -> tuple[str, Decided]:
-            decided = decide(entry, schedule, _state(id, text), self._now(), self._lease)
+            decided = decide(entry, schedule, _state(entry.id, text), self._now(), self._lease)
             return decided.state.as_text(), decided
 
         return change
 
-    def _begun(self, id: str) -> CronState:
-        entry, schedule = self._entries[id]
+    def _begun(self, cron_id: str) -> CronState:
+        entry, schedule = self._entries[cron_id]
         return decide(entry, schedule, None, self._now(), self._lease).state
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock(), UTC)
 
 
-def _state(id: str, text: str | None) -> CronState | None:
+def _state(cron_id: str, text: str | None) -> CronState | None:
     if text is None:
         return None
     try:
         return CronState.from_text(text)
     except ValueError as error:
-        log.warning("spanhook: the state of the schedule %r cannot be read; it begins anew: %s", id, error)
+        log.warning("spanhook: the state of the schedule %r cannot be read; it begins anew: %s", cron_id, error)
         return None
