@@ -119,7 +119,7 @@ PROGRAM = """if True:
     from spanhook.store import SQLiteStates
     cron = CronEntry(id="news", schedule="* * * * *", agent="reader", missed="all", overlap="allow")
     now = 1_000_000_020.0
-    ticker = Ticker([cron], SQLiteStates(sys.argv[1]), clock=lambda: now)
+    ticker = Ticker([cron], SQLiteStates(sys.argv[1]), lease=1_000_000, clock=lambda: now)
     for _ in range(100):
         now += 60
         for _, decided in ticker.poll():

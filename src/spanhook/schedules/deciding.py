@@ -117,6 +117,8 @@ def _sorted(
     grace = timedelta(seconds=entry.grace)
     late = [tick for tick in due if now - tick > grace]
     in_time = due[len(late) :]
+    if entry.missed != "all" and entry.overlap != "allow":
+        late, in_time = [*late, *in_time[:-1]], in_time[-1:]
     if entry.missed == "all":
         made_up = late[-MOST_MISSED:]
     else:
