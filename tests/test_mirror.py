@@ -101,6 +101,7 @@ THROUGH = {
     "hooks/_audit_entry": "hooks/test_audit_log",
     "hooks/_event_line": "hooks/test_console_log",
     "hooks/_event_record": "hooks/test_file_log",
+    "schedules/state": "schedules/test_deciding",
     "store/_compressing": "store/test_rotating_file",
     "model/terminal": "export/test_console",
     "concurrency/async_library": "conformance/test_trio",

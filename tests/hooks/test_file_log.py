@@ -15,10 +15,13 @@ import pytest
 
 import spanhook
 from spanhook import ConfigurationError, Hooks, operation
+from spanhook.config import load_file
 from spanhook.diagnostics import internal
+from spanhook.errors import ConfigurationFileError
 from spanhook.gating import find, make
 from spanhook.hooks.file_log import FileLog
 from spanhook.hooks.pii_redaction import PIIRedaction
+from spanhook.store import RotatingFile
 from spanhook.testing import recorder
 
 
@@ -196,6 +199,7 @@ def test_processes_and_their_forks_write_to_the_same_files(tmp_path: Path) -> No
         for me in range(2)
     ]
     assert [one.wait(60) for one in started] == [0, 0]
+    RotatingFile(tmp_path).tidy()  # what they were compressing when they ended
     expected = [
         f"{me}-{who}-{number}" for me in range(2) for who in ("before", "parent", "child") for number in range(100)
     ]
@@ -218,3 +222,49 @@ def test_processes_and_their_forks_write_to_the_same_files(tmp_path: Path) -> No
 def test_a_wrong_setting_is_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         make(find("file_log"), settings)
+
+
+def test_a_configuration_file_may_have_several_with_filters(tmp_path: Path) -> None:
+    file = tmp_path / "spanhook.yaml"
+    file.write_text(f"""
+version: 1
+policies:
+  - use: file_log
+    id: tools
+    tools: [look-up]
+    when: "arguments.question != 'private'"
+    mode: shadow
+    with: {{path: {tmp_path}, file: tools, events: ["tool:execute", "agent:end"]}}
+  - use: file_log
+    id: runs
+    with: {{path: {tmp_path}}}
+""")
+    hooks = Hooks(*(one.hook for one in load_file(str(file)).policies))
+    with recorder(hooks):
+        desk("private")
+        desk("public")
+        with operation("tool.execute", "other"):
+            pass
+    (tools,) = tmp_path.glob("tools-*.jsonl")
+    assert [json.loads(line)["type"] for line in tools.read_text().splitlines()] == ["tool.execute.post"]
+    assert [one["type"] for one in entries(tmp_path)] == ["agent.invoke.pre", "agent.invoke.post"] * 2
+
+
+def test_a_configuration_file_is_told_which_events_there_are_not(tmp_path: Path) -> None:
+    file = tmp_path / "spanhook.yaml"
+    file.write_text("""
+version: 1
+policies:
+  - use: file_log
+    id: log
+    events: [tool.execute]
+    with: {events: ["agent:end"]}
+  - use: console_log
+    id: console
+    with: {events: ["agent:ends"]}
+""")
+    with pytest.raises(ConfigurationFileError) as error:
+        load_file(str(file))
+    (first, second) = error.value.mistakes
+    assert "file_log runs on agent.invoke only" in first.message
+    assert "unknown event 'agent:ends'" in second.message
