@@ -103,6 +103,7 @@ THROUGH = {
     "hooks/_event_record": "hooks/test_file_log",
     "schedules/state": "schedules/test_deciding",
     "store/_compressing": "store/test_rotating_file",
+    "store/_postgres_database": "store/test_approvals",
     "model/terminal": "export/test_console",
     "concurrency/async_library": "conformance/test_trio",
     "concurrency/coroutines": "gating/test_hosts",

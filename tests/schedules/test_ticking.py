@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +11,14 @@ import pytest
 from spanhook import ConfigurationError
 from spanhook.errors import StoreError
 from spanhook.schedules import CronEntry, Ticker
-from spanhook.store import MemoryStates, SQLiteStates, States
-
-MAKERS: dict[str, Callable[[Path], States]] = {
-    "memory": lambda _folder: MemoryStates(),
-    "sqlite": lambda folder: SQLiteStates(str(folder / "states.db")),
-}
+from spanhook.store import MemoryStates, PostgresStates, SQLiteStates, States
 
 
-@pytest.fixture(params=MAKERS)
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
 def states(request: pytest.FixtureRequest, tmp_path: Path) -> States:
-    return MAKERS[request.param](tmp_path)
+    if request.param == "postgresql":
+        return PostgresStates(request.getfixturevalue("postgres_url"))
+    return MemoryStates() if request.param == "memory" else SQLiteStates(str(tmp_path / "states.db"))
 
 
 def entry(**given: Any) -> CronEntry:

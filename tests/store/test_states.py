@@ -1,23 +1,19 @@
 """Texts that several threads and processes change: no change is lost."""
 
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from spanhook.errors import StoreError
-from spanhook.store import MemoryStates, SQLiteStates, States
-
-MAKERS: dict[str, Callable[[Path], States]] = {
-    "memory": lambda _folder: MemoryStates(),
-    "sqlite": lambda folder: SQLiteStates(str(folder / "states.db")),
-}
+from spanhook.store import MemoryStates, PostgresStates, SQLiteStates, States
 
 
-@pytest.fixture(params=MAKERS)
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
 def states(request: pytest.FixtureRequest, tmp_path: Path) -> States:
-    return MAKERS[request.param](tmp_path)
+    if request.param == "postgresql":
+        return PostgresStates(request.getfixturevalue("postgres_url"))
+    return MemoryStates() if request.param == "memory" else SQLiteStates(str(tmp_path / "states.db"))
 
 
 def count(text: str | None) -> tuple[str, int]:

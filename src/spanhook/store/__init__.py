@@ -13,7 +13,7 @@ from spanhook.store.memory_ledger import MemoryLedger
 from spanhook.store.opening import open_approvals
 from spanhook.store.rotating_file import RotatingFile
 from spanhook.store.sqlite_frames import SQLiteFrames
-from spanhook.store.states import MemoryStates, SQLiteStates, States
+from spanhook.store.states import MemoryStates, PostgresStates, SQLiteStates, States
 from spanhook.store.waiting import in_worker, may_wait
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "MemoryFrames",
     "MemoryLedger",
     "MemoryStates",
+    "PostgresStates",
     "Reservation",
     "RotatingFile",
     "SQLiteFrames",

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
+from spanhook.store._postgres_database import PostgresDatabase, storable
 from spanhook.store._renewal import renewed
 from spanhook.store._sqlite_file import SQLiteFile
 
@@ -11,6 +12,8 @@ T = TypeVar("T")
 Change = Callable[[str | None], tuple[str, T]]
 """Gets the text of a key, or ``None``; returns the new text and something else."""
 
+_LOCK = 0x7370616E686F6F73
+_POSTGRES = ("CREATE TABLE IF NOT EXISTS spanhook_states (key TEXT PRIMARY KEY, state TEXT NOT NULL)",)
 _SCHEMA = ("CREATE TABLE spanhook_states (key TEXT PRIMARY KEY, state TEXT NOT NULL) WITHOUT ROWID",)
 
 
@@ -22,7 +25,8 @@ class States(Protocol):
 
         Args:
             key: The key.
-            change: Called once, while everybody else waits. If it raises, nothing changes.
+            change: Called while everybody else waits; again if the connection was lost. If it raises, nothing
+                changes.
 
         Returns:
             What ``change`` returned besides the text.
@@ -80,3 +84,34 @@ class SQLiteStates:
     def close(self) -> None:
         """Close the connection; it is opened again when needed."""
         self._file.close()
+
+
+class PostgresStates:
+    """Texts in a PostgreSQL database, for the processes of several machines; in a table that is created if necessary.
+
+    Args:
+        url: ``postgresql://``.
+
+    Raises:
+        ConfigurationError: The package ``psycopg`` is not installed, or the address cannot be used.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._database = PostgresDatabase(url, _LOCK, _POSTGRES)
+
+    def change(self, key: str, change: "Change[T]") -> T:
+        def run(connection: Any, _now: float) -> T:
+            name = storable(key)
+            found = connection.execute("SELECT state FROM spanhook_states WHERE key = %s", (name,)).fetchone()
+            text, result = change(None if found is None else str(found[0]))
+            connection.execute(
+                "INSERT INTO spanhook_states VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET state = excluded.state",
+                (name, storable(text)),
+            )
+            return result
+
+        return self._database.use(run)
+
+    def close(self) -> None:
+        """Close the connection; it is opened again when needed."""
+        self._database.close()
