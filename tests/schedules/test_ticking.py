@@ -112,23 +112,28 @@ def test_a_store_that_fails_loses_no_tick(tmp_path: Path) -> None:
 PROGRAM = """if True:
     import sys
     from spanhook.schedules import CronEntry, Ticker
-    from spanhook.store import SQLiteStates
+    from spanhook.store import PostgresStates, SQLiteStates
     cron = CronEntry(id="news", schedule="* * * * *", agent="reader", missed="all", overlap="allow")
     now = 1_000_000_020.0
-    ticker = Ticker([cron], SQLiteStates(sys.argv[1]), lease=1_000_000, clock=lambda: now)
-    for _ in range(100):
+    states = (PostgresStates if sys.argv[1].startswith("postgresql:") else SQLiteStates)(sys.argv[1])
+    ticker = Ticker([cron], states, lease=1_000_000, clock=lambda: now)
+    for _ in range(50):
         now += 60
         for _, decided in ticker.poll():
             assert not decided.passed, decided
             for one in decided.run:
                 print(int(one.tick.timestamp()))
                 ticker.end("news", one.execution_id)
+    states.close()
 """
 
 
-def test_processes_run_each_tick_once(tmp_path: Path) -> None:
-    path = str(tmp_path / "states.db")
-    Ticker([entry()], SQLiteStates(path), clock=Clock()).poll()
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_processes_run_each_tick_once(tmp_path: Path, request: pytest.FixtureRequest, kind: str) -> None:
+    path = request.getfixturevalue("postgres_url") if kind == "postgresql" else str(tmp_path / "states.db")
+    states = PostgresStates(path) if kind == "postgresql" else SQLiteStates(path)
+    Ticker([entry()], states, clock=Clock()).poll()
+    states.close()
     started = [
         subprocess.Popen([sys.executable, "-W", "error", "-c", PROGRAM, path], stdout=subprocess.PIPE, text=True)
         for _ in range(3)
@@ -136,4 +141,4 @@ def test_processes_run_each_tick_once(tmp_path: Path) -> None:
     told = [one.communicate(timeout=60)[0] for one in started]
     assert [one.returncode for one in started] == [0, 0, 0]
     ticks = Counter(int(line) for text in told for line in text.splitlines())
-    assert ticks == Counter(1_000_000_020 + 60 * (number + 1) for number in range(100))
+    assert ticks == Counter(1_000_000_020 + 60 * (number + 1) for number in range(50))
