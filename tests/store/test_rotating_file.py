@@ -276,3 +276,16 @@ def test_nothing_is_lost_or_reordered(
         one.tidy()
         one.close()
     assert lines(directory) == expected
+
+
+def test_large_files_are_compressed_whole(tmp_path: Path) -> None:
+    today = Calendar()
+    file = RotatingFile(tmp_path, today=today)
+    content = os.urandom(3_000_000).hex().encode() + b"\n"
+    file.write(content)
+    today.day = "2026-02-01"
+    file.write(b"x\n")
+    file.wait(PATIENCE_S)
+    packed = tmp_path / "events-2026-01-30.jsonl.gz"
+    assert gzip.decompress(packed.read_bytes()) == content
+    assert packed.stat().st_size < len(content) * 0.6
