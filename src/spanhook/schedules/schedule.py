@@ -8,6 +8,7 @@ follows the time that passes.
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from zoneinfo import ZoneInfo
 
 from spanhook.errors import ConfigurationError
@@ -74,24 +75,18 @@ class Schedule:
         about = next(self._simulated(self.expression, later, reverse=True), None)
         if about is None:
             return None
-        found: datetime | None = None
-        for tick in self.after(about.astimezone(UTC) - _SETTLED):
-            if tick > now:
-                break
-            found = tick
-        return found
+        ticks = takewhile(lambda tick: tick <= now, self.after(about.astimezone(UTC) - _SETTLED))
+        return max(ticks, default=None)
 
     def due(self, since: datetime, now: datetime) -> list[datetime]:
         """The ticks after ``since``, up to and including ``now``; of a long time, those of its last 31 days."""
-        last = self.last(now)
-        if last is None or last <= since:
+        first = next(self.after(since), None)
+        if first is None or first > now:
             return []
-        found: list[datetime] = []
-        for tick in self.after(max(since, last - _WINDOW)):
-            if tick > now:
-                break
-            found.append(tick)
-        return found
+        if now - since > _WINDOW:
+            last = self.last(now)
+            since = since if last is None else max(since, last - _WINDOW)
+        return list(takewhile(lambda tick: tick <= now, self.after(since)))
 
 
 def _lowered(text: str) -> str:
