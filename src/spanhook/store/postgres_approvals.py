@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from spanhook.store._postgres_database import PostgresDatabase, storable
-from spanhook.store.approvals import ApprovalRequest, Approvals, ApprovalStatus, Shelf
+from spanhook.store.approvals import ApprovalRequest, Approvals, ApprovalStatus, Shelf, chosen
 
 T = TypeVar("T")
 _LOCK = 0x7370616E686F6F6A
@@ -62,13 +62,15 @@ class PostgresApprovals(Approvals):
     def change(self, change: Callable[[Shelf], T]) -> T:
         return self._database.use(lambda connection, now: change(_Shelf(now, connection)))
 
-    def requests(self, status: ApprovalStatus | None = None, limit: int = 1000) -> list[ApprovalRequest]:
+    def requests(
+        self, status: ApprovalStatus | None = None, limit: int = 1000, tenant: str | None = None
+    ) -> list[ApprovalRequest]:
         def run(connection: Any, now: float) -> list[ApprovalRequest]:
             connection.execute("DELETE FROM spanhook_approvals WHERE kept_until < %s", (now,))
             kept = "WHERE status = 'pending'" if status == "pending" else ""
             query = f"SELECT request FROM spanhook_approvals {kept} ORDER BY number"  # noqa: S608 - ours
             found = _requests(connection.execute(query).fetchall(), now)
-            return [request for request in found if status in (None, request.status)][-limit:]
+            return chosen(found, status, tenant)[-limit:]
 
         return self._database.use(run)
 
