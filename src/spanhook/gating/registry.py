@@ -207,7 +207,7 @@ class Registry:
         shadowed: dict[int, list[Bound]] = {}
         for one in mine:
             if isinstance(one.hook, Subscription):
-                for phase in one.hook.phases:
+                for phase in one.hook.topic.phases_of(kind):
                     heard.setdefault(phase, []).append((one, one.hook.listener.put))
             elif self._is_shadow(one):
                 shadowed.setdefault(id(one.hook), []).append(one)

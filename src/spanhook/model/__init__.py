@@ -92,6 +92,7 @@ from spanhook.model.points import (
 )
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
+from spanhook.model.terminal import encodable_to, harmless, is_coloured
 from spanhook.model.tracebacks import asheds, frames, shed, sheds
 from spanhook.model.usage import MOST_TOKENS, NANO, Leaves, Usage
 
@@ -198,6 +199,7 @@ __all__ = [
     "disclosed",
     "encodable",
     "encodable_body",
+    "encodable_to",
     "events",
     "exception_name",
     "fields_in",
@@ -205,8 +207,10 @@ __all__ = [
     "frames",
     "from_baggage",
     "gated_by",
+    "harmless",
     "in_order",
     "in_pieces",
+    "is_coloured",
     "is_media",
     "item_form",
     "kinds",

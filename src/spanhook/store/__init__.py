@@ -11,7 +11,9 @@ from spanhook.store.ledger import MOST, Amounts, Caps, Ledger, Standing
 from spanhook.store.memory_frames import MemoryFrames
 from spanhook.store.memory_ledger import MemoryLedger
 from spanhook.store.opening import open_approvals
+from spanhook.store.rotating_file import RotatingFile
 from spanhook.store.sqlite_frames import SQLiteFrames
+from spanhook.store.states import MemoryStates, PostgresStates, SQLiteStates, States
 from spanhook.store.waiting import in_worker, may_wait
 
 __all__ = [
@@ -38,10 +40,15 @@ __all__ = [
     "Ledger",
     "MemoryFrames",
     "MemoryLedger",
+    "MemoryStates",
+    "PostgresStates",
     "Reservation",
+    "RotatingFile",
     "SQLiteFrames",
+    "SQLiteStates",
     "SessionStatistics",
     "Standing",
+    "States",
     "digest",
     "in_worker",
     "may_wait",

@@ -1,0 +1,67 @@
+"""What is known of a schedule between its ticks, as it is kept in a store."""
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """An execution under way.
+
+    Attributes:
+        execution_id: Its id.
+        tick: The time that it is for.
+        until: When its lease ends, unless it is extended.
+    """
+
+    execution_id: str
+    tick: datetime
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class CronState:
+    """What is known of a schedule.
+
+    Attributes:
+        rule: The expression and the time zone that it is known for.
+        last: The last tick that was dealt with. Ticks are dealt with once: it never moves back.
+        running: Executions under way.
+        waiting: Ticks that will be run once those have ended.
+    """
+
+    rule: str
+    last: datetime
+    running: tuple[Running, ...] = field(default=())
+    waiting: tuple[datetime, ...] = field(default=())
+
+    def as_text(self) -> str:
+        """It as JSON."""
+        return json.dumps(
+            {
+                "rule": self.rule,
+                "last": self.last.timestamp(),
+                "running": [[one.execution_id, one.tick.timestamp(), one.until.timestamp()] for one in self.running],
+                "waiting": [tick.timestamp() for tick in self.waiting],
+            }
+        )
+
+    @classmethod
+    def from_text(cls, text: str) -> "CronState":
+        """It from JSON.
+
+        Raises:
+            ValueError: It is no such text.
+        """
+        try:
+            known: dict[str, Any] = json.loads(text)
+            running = tuple(Running(str(one), _time(tick), _time(until)) for one, tick, until in known["running"])
+            return cls(str(known["rule"]), _time(known["last"]), running, tuple(map(_time, known["waiting"])))
+        except (KeyError, TypeError, OverflowError, OSError) as error:
+            raise ValueError(f"{text[:80]!r} is no state of a schedule") from error
+
+
+def _time(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
