@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from spanhook.cli.demo.serving import CONTENT, environment, open_page
 from spanhook.cli.main import cli
 
+
 @contextmanager
 def demo(folder: Path, *options: str) -> Generator["subprocess.Popen[str]"]:
     process = subprocess.Popen(
