@@ -42,7 +42,7 @@ class Clocked:
 
     def end(self, number: int) -> None:
         assert self.known is not None
-        self.known = ended(self.known, f"exec_{number}")
+        self.known = ended(self.known, f"exec_{number}", self.now)
 
 
 def test_a_tick_is_run_once_when_it_has_come() -> None:

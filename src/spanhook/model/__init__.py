@@ -2,7 +2,16 @@
 
 from spanhook.model._clock import clock
 from spanhook.model._current import InHook, Turn, Within, current, current_operation, current_record
-from spanhook.model._kinds import REPLACEABLE, REWRITABLE, add_kind, add_library_kind, events, kinds, made
+from spanhook.model._kinds import (
+    ASKING_FOR_RUNS,
+    REPLACEABLE,
+    REWRITABLE,
+    add_kind,
+    add_library_kind,
+    events,
+    kinds,
+    made,
+)
 from spanhook.model._payload import MOST_TOOLS
 from spanhook.model.adapter import (
     OPERATION_NAMES,
@@ -99,6 +108,7 @@ from spanhook.model.usage import MOST_TOKENS, NANO, Leaves, Usage
 __all__ = [
     "AGENT",
     "ALIASES",
+    "ASKING_FOR_RUNS",
     "CALLING",
     "DELEGATION",
     "FILTERING",

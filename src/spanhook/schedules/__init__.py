@@ -1,25 +1,35 @@
-"""When agents run by the clock: ticks of cron expressions, and what becomes of each.
+"""When agents run by the clock: ticks of cron expressions, what becomes of each, and running them. It knows no jobs.
 
-Everything here is a function of the time that it is given: nothing waits, and nothing is run. It knows no jobs.
+The ticks are functions of the time that they are given; only ``Scheduler`` waits. It needs the extra ``cron``.
 """
 
-from spanhook.schedules.deciding import Decided, Execution, Passed, Reason, decide, ended, extended
+from spanhook.schedules.deciding import Decided, Execution, Passed, decide, ended, extended
 from spanhook.schedules.entry import CronEntry
+from spanhook.schedules.executing import LostError, Outcome, execute
 from spanhook.schedules.schedule import Schedule
-from spanhook.schedules.state import CronState, Running
-from spanhook.schedules.ticking import Ticker
+from spanhook.schedules.scheduler import Scheduler, Work
+from spanhook.schedules.state import CronState, Fate, Past, Reason, Running
+from spanhook.schedules.ticking import LEASE_S, Ticker
 
 __all__ = [
+    "LEASE_S",
     "CronEntry",
     "CronState",
     "Decided",
     "Execution",
+    "Fate",
+    "LostError",
+    "Outcome",
     "Passed",
+    "Past",
     "Reason",
     "Running",
     "Schedule",
+    "Scheduler",
     "Ticker",
+    "Work",
     "decide",
     "ended",
+    "execute",
     "extended",
 ]

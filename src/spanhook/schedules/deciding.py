@@ -6,15 +6,12 @@ A tick is run at most once. One that is not run is passed, for a reason.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Literal
 from uuid import uuid4
 
 from spanhook.schedules.entry import CronEntry
 from spanhook.schedules.schedule import Schedule
-from spanhook.schedules.state import CronState, Running
+from spanhook.schedules.state import MOST_RECENT, CronState, Fate, Past, Reason, Running
 
-Reason = Literal["missed", "overlapping", "lost"]
-"""Nothing was running when it came; an earlier run was under way; its process has died."""
 MOST_MISSED = 100
 """The most missed ticks that are made up for, with ``missed: all``: the latest."""
 
@@ -82,7 +79,8 @@ def decide(
     passed = [Passed(one.tick, "lost", one.execution_id) for one in known.running if one.until <= now]
     if known.rule != rule or not entry.enabled:
         last = max(known.last, now)
-        return Decided(CronState(rule, last, alive), (), (*passed, *_passed(known.waiting, "missed")))
+        passed += _passed(known.waiting, "missed")
+        return Decided(CronState(rule, last, alive, (), _recent(known, passed, now)), (), tuple(passed))
     due = schedule.due(known.last, now)
     late, in_time, missed = _sorted(entry, due, now)
     passed += _passed(missed, "missed")
@@ -90,13 +88,32 @@ def decide(
     passed += _passed(overlapping, "overlapping")
     run = tuple(Execution(new_id(), tick) for tick in started)
     running = (*alive, *(Running(one.execution_id, one.tick, now + lease) for one in run))
-    state = replace(known, last=due[-1] if due else known.last, running=running, waiting=tuple(waiting))
+    last = due[-1] if due else known.last
+    state = CronState(rule, last, running, tuple(waiting), _recent(known, passed, now))
     return Decided(state, run, tuple(passed))
 
 
-def ended(known: CronState, execution_id: str) -> CronState:
-    """The state once an execution has ended. One whose lease had ended before is not known any more."""
-    return replace(known, running=tuple(one for one in known.running if one.execution_id != execution_id))
+def ended(
+    known: CronState,
+    execution_id: str,
+    now: datetime,
+    fate: Fate = "completed",
+    *,
+    job_id: str = "",
+    error: str = "",
+) -> CronState:
+    """The state once an execution has ended. One whose lease had ended before is not known any more.
+
+    Args:
+        known: The state before.
+        execution_id: The execution.
+        now: The time.
+        fate, job_id, error: See ``Past``.
+    """
+    over = [one for one in known.running if one.execution_id == execution_id]
+    past = [Past(one.tick, fate, now, execution_id, job_id, error) for one in over]
+    running = tuple(one for one in known.running if one.execution_id != execution_id)
+    return replace(known, running=running, recent=(*known.recent, *past)[-MOST_RECENT:])
 
 
 def extended(known: CronState, execution_id: str, until: datetime) -> CronState:
@@ -152,3 +169,8 @@ def _fitted(
 
 def _passed(ticks: Iterable[datetime], reason: Reason) -> list[Passed]:
     return [Passed(tick, reason) for tick in ticks]
+
+
+def _recent(known: CronState, passed: Sequence[Passed], now: datetime) -> tuple[Past, ...]:
+    over = (Past(one.tick, one.reason, now, one.execution_id) for one in passed[-MOST_RECENT:])
+    return (*known.recent, *over)[-MOST_RECENT:]

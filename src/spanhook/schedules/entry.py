@@ -16,8 +16,10 @@ class CronEntry(BaseModel):
     id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100, description="Its name; unique.")
     schedule: str = Field(description="A cron expression of five fields, such as 0 9 * * MON-FRI.")
     time_zone: str = Field(default="UTC", description="The time zone of the schedule, such as Europe/Berlin.")
-    agent: str = Field(min_length=1, description="The agent that is run.")
+    agent: str = Field(min_length=1, description="The agent that is run, by its name.")
     input: Any = Field(default=None, description="What the agent is given.")
+    tenant_id: str = Field(default="", max_length=200, description="The tenant that it is run for; empty for nobody's.")
+    session_id: str = Field(default="", max_length=200, description="The conversation; a graph's thread.")
     enabled: bool = Field(default=True, description="Whether it runs.")
     missed: Literal["skip", "latest", "all"] = Field(
         default="skip",

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 
 from spanhook.diagnostics import log
-from spanhook.errors import ConfigurationError
+from spanhook.errors import ConfigurationError, StoreError
 from spanhook.schedules.deciding import Decided, decide, ended, extended
 from spanhook.schedules.entry import CronEntry
 from spanhook.schedules.schedule import Schedule
-from spanhook.schedules.state import CronState
+from spanhook.schedules.state import CronState, Fate
 from spanhook.store import States
 
 LEASE_S = 60.0
@@ -38,20 +38,42 @@ class Ticker:
     ) -> None:
         self._states, self._lease, self._clock = states, timedelta(seconds=lease), clock
         self._entries: dict[str, tuple[CronEntry, Schedule]] = {}
+        self.replace(entries)
+
+    def replace(self, entries: Iterable[CronEntry]) -> None:
+        """Go on with these schedules. Ticks of one that is new, or whose times have changed, count from now on.
+
+        Raises:
+            ConfigurationError: Two have the same id; nothing has changed.
+        """
+        found: dict[str, tuple[CronEntry, Schedule]] = {}
         for entry in entries:
-            if entry.id in self._entries:
+            if entry.id in found:
                 raise ConfigurationError(f"cron has two entries with the id {entry.id!r}; ids must be unique")
-            self._entries[entry.id] = entry, entry.times()
+            found[entry.id] = entry, entry.times()
+        self._entries = found
+
+    @property
+    def entries(self) -> tuple[CronEntry, ...]:
+        """The schedules."""
+        return tuple(entry for entry, _ in self._entries.values())
 
     def poll(self) -> list[tuple[CronEntry, Decided]]:
         """Deal with the ticks that have come: what is to be run now, and what is not, by schedule.
+
+        If the store fails in between, the others come with the next call.
 
         Raises:
             StoreError: The store cannot be used now; no tick is lost by that.
         """
         found: list[tuple[CronEntry, Decided]] = []
         for entry, schedule in self._entries.values():
-            decided = self._states.change(_KEY + entry.id, self._deciding(entry, schedule))
+            try:
+                decided = self._states.change(_KEY + entry.id, self._deciding(entry, schedule))
+            except StoreError:
+                if not found:
+                    raise
+                break
             if decided.run or decided.passed:
                 found.append((entry, decided))
         return found
@@ -61,19 +83,48 @@ class Ticker:
         until = self._now() + self._lease
 
         def change(text: str | None) -> tuple[str, bool]:
-            known = _state(cron_id, text) or self._begun(cron_id)
+            known = _state(cron_id, text) or _unknown(self._now())
             later = extended(known, execution_id, until)
             return later.as_text(), any(one.execution_id == execution_id for one in later.running)
 
         return self._states.change(_KEY + cron_id, change)
 
-    def end(self, cron_id: str, execution_id: str) -> None:
-        """Note that an execution has ended, however it did. What has waited for that comes with the next ``poll``."""
+    def end(
+        self, cron_id: str, execution_id: str, fate: Fate = "completed", *, job_id: str = "", error: str = ""
+    ) -> None:
+        """Note that an execution has ended. What has waited for that comes with the next ``poll``.
+
+        Args:
+            cron_id: The schedule.
+            execution_id: The execution.
+            fate, job_id, error: See ``Past``.
+
+        Raises:
+            StoreError: The store cannot be used now.
+        """
 
         def change(text: str | None) -> tuple[str, None]:
-            return ended(_state(cron_id, text) or self._begun(cron_id), execution_id).as_text(), None
+            now = self._now()
+            known = _state(cron_id, text) or _unknown(now)
+            return ended(known, execution_id, now, fate, job_id=job_id, error=error).as_text(), None
 
         self._states.change(_KEY + cron_id, change)
+
+    def known(self) -> "list[tuple[CronEntry, CronState | None, datetime | None]]":
+        """The schedules, what is known of each, and when each comes next.
+
+        Raises:
+            StoreError: The store cannot be used now.
+        """
+        texts, now = self._states.read([_KEY + one for one in self._entries]), self._now()
+        return [
+            (
+                entry,
+                _state(entry.id, texts.get(_KEY + entry.id)),
+                next(schedule.after(now), None) if entry.enabled else None,
+            )
+            for entry, schedule in self._entries.values()
+        ]
 
     def wait_s(self) -> float:
         """Seconds until the next tick of any schedule; infinite if there is none."""
@@ -88,12 +139,13 @@ class Ticker:
 
         return change
 
-    def _begun(self, cron_id: str) -> CronState:
-        entry, schedule = self._entries[cron_id]
-        return decide(entry, schedule, None, self._now(), self._lease).state
-
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._clock(), UTC)
+
+
+def _unknown(now: datetime) -> CronState:
+    """The state of a schedule that somebody has deleted."""
+    return CronState("", now)
 
 
 def _state(cron_id: str, text: str | None) -> CronState | None:

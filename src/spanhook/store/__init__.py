@@ -10,7 +10,7 @@ from spanhook.store.frames import MOST_FRAMES, Frame, FrameMemory, FrameType, Se
 from spanhook.store.ledger import MOST, Amounts, Caps, Ledger, Standing
 from spanhook.store.memory_frames import MemoryFrames
 from spanhook.store.memory_ledger import MemoryLedger
-from spanhook.store.opening import open_approvals
+from spanhook.store.opening import open_approvals, open_states
 from spanhook.store.rotating_file import RotatingFile
 from spanhook.store.sqlite_frames import SQLiteFrames
 from spanhook.store.states import MemoryStates, PostgresStates, SQLiteStates, States
@@ -54,6 +54,7 @@ __all__ = [
     "may_wait",
     "open_approvals",
     "open_book",
+    "open_states",
     "parse_address",
     "sealed",
     "verify",

@@ -1,7 +1,8 @@
 """Small texts by key that several processes change, each change with the store to itself."""
 
+import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from spanhook.store._postgres_database import PostgresDatabase, storable
@@ -13,6 +14,7 @@ Change = Callable[[str | None], tuple[str, T]]
 """Gets the text of a key, or ``None``; returns the new text and something else."""
 
 _LOCK = 0x7370616E686F6F73
+_WRITE = "INSERT INTO spanhook_states VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET state = excluded.state"
 _POSTGRES = ("CREATE TABLE IF NOT EXISTS spanhook_states (key TEXT PRIMARY KEY, state TEXT NOT NULL)",)
 _SCHEMA = ("CREATE TABLE spanhook_states (key TEXT PRIMARY KEY, state TEXT NOT NULL) WITHOUT ROWID",)
 
@@ -30,6 +32,14 @@ class States(Protocol):
 
         Returns:
             What ``change`` returned besides the text.
+
+        Raises:
+            StoreError: The store cannot be used now.
+        """
+        ...
+
+    def read(self, keys: "Sequence[str]") -> dict[str, str]:
+        """The texts of those of the keys that have one.
 
         Raises:
             StoreError: The store cannot be used now.
@@ -57,6 +67,10 @@ class MemoryStates:
             self._states[key], result = change(self._states.get(key))
         return result
 
+    def read(self, keys: Sequence[str]) -> dict[str, str]:
+        with self._lock:
+            return {key: self._states[key] for key in keys if key in self._states}
+
     def close(self) -> None:
         """Do nothing: what is in memory stays there."""
 
@@ -74,12 +88,19 @@ class SQLiteStates:
     def change(self, key: str, change: "Change[T]") -> T:
         with self._file.transaction() as connection:
             found: Any = connection.execute("SELECT state FROM spanhook_states WHERE key = ?", (key,)).fetchone()
-            text, result = change(None if found is None else str(found[0]))
-            connection.execute(
-                "INSERT INTO spanhook_states VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET state = excluded.state",
-                (key, text),
-            )
+            before = None if found is None else str(found[0])
+            text, result = change(before)
+            if text != before:
+                connection.execute(
+                    "INSERT INTO spanhook_states VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET state = excluded.state",
+                    (key, text),
+                )
         return result
+
+    def read(self, keys: Sequence[str]) -> dict[str, str]:
+        query = "SELECT key, state FROM spanhook_states WHERE key IN (SELECT value FROM json_each(?))"
+        with self._file.transaction() as connection:
+            return {str(key): str(text) for key, text in connection.execute(query, (json.dumps([*keys]),))}
 
     def close(self) -> None:
         """Close the connection; it is opened again when needed."""
@@ -103,12 +124,19 @@ class PostgresStates:
         def run(connection: Any, _now: float) -> T:
             name = storable(key)
             found = connection.execute("SELECT state FROM spanhook_states WHERE key = %s", (name,)).fetchone()
-            text, result = change(None if found is None else str(found[0]))
-            connection.execute(
-                "INSERT INTO spanhook_states VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET state = excluded.state",
-                (name, storable(text)),
-            )
+            before = None if found is None else str(found[0])
+            text, result = change(before)
+            if text != before:
+                connection.execute(_WRITE, (name, storable(text)))
             return result
+
+        return self._database.use(run)
+
+    def read(self, keys: Sequence[str]) -> dict[str, str]:
+        def run(connection: Any, _now: float) -> dict[str, str]:
+            wanted = {storable(key): key for key in keys}
+            query = "SELECT key, state FROM spanhook_states WHERE key = ANY(%s)"
+            return {wanted[str(key)]: str(text) for key, text in connection.execute(query, (list(wanted),))}
 
         return self._database.use(run)
 
