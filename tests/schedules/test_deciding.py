@@ -188,7 +188,7 @@ def test_every_tick_is_run_or_passed_exactly_once(
         now += timedelta(minutes=minutes)
         for one in known.running:
             if end:
-                known = ended(known, one.execution_id)
+                known = ended(known, one.execution_id, now)
             elif extend:
                 known = extended(known, one.execution_id, now + LEASE)
         decided: Decided = decide(cron.entry, schedule, known, now, LEASE)

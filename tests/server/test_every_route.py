@@ -59,6 +59,8 @@ ROWS: dict[tuple[str, str], tuple[str | None, Any]] = {
     ("GET", "/v1/jobs/{job_id}/stream"): ("jobs:read", None),
     ("POST", "/v1/jobs/{job_id}/cancel"): ("jobs:run", {}),
     ("DELETE", "/v1/jobs/{job_id}"): ("jobs:run", None),
+    ("GET", "/v1/schedules"): ("jobs:read", None),
+    ("GET", "/v1/schedules/{schedule_id}"): ("jobs:read", None),
     ("POST", "/v1/traces"): ("telemetry:write", {"resourceSpans": []}),
     ("POST", "/v1/metrics"): ("telemetry:write", {"resourceMetrics": []}),
     ("POST", "/v1/logs"): ("telemetry:write", {"resourceLogs": []}),

@@ -7,7 +7,7 @@ from spanhook.schedules.deciding import Decided, Execution, Passed, decide, ende
 from spanhook.schedules.entry import CronEntry
 from spanhook.schedules.executing import LostError, Outcome, execute
 from spanhook.schedules.schedule import Schedule
-from spanhook.schedules.scheduler import Scheduler, Work
+from spanhook.schedules.scheduler import Made, Scheduler, Work
 from spanhook.schedules.state import CronState, Fate, Past, Reason, Running
 from spanhook.schedules.ticking import LEASE_S, Ticker
 
@@ -19,6 +19,7 @@ __all__ = [
     "Execution",
     "Fate",
     "LostError",
+    "Made",
     "Outcome",
     "Passed",
     "Past",

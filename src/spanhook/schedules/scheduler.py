@@ -94,6 +94,11 @@ class Scheduler:
         self._ticker.replace(entries)
         self._wake.set()
 
+    @property
+    def entries(self) -> tuple[CronEntry, ...]:
+        """The schedules."""
+        return self._ticker.entries
+
     async def known(self) -> "list[tuple[CronEntry, CronState | None, datetime | None]]":
         """The schedules, what is known of each, and when each comes next.
 

@@ -1,11 +1,13 @@
 """What routes work with, one set for each application."""
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from spanhook.jobs import Runner, RunnerSettings, load_agent
 from spanhook.jobs.sql_jobs import SQLJobs
+from spanhook.schedules import Scheduler
 from spanhook.server.authentication import Authentication
 from spanhook.server.budgets import Budgets
 from spanhook.server.dry_runs import DryRuns
@@ -14,8 +16,10 @@ from spanhook.server.hook_store import HookStore
 from spanhook.server.measuring import Measures
 from spanhook.server.policy_store import PolicyStore
 from spanhook.server.processes import Processes
+from spanhook.server.scheduling import Jobs
 from spanhook.server.sets import Sets, read_signing_key
 from spanhook.server.settings import ServerSettings
+from spanhook.store import open_states
 from spanhook.store.control import Database, IngestLimits, Ingestor, Retention, RetentionLimits
 
 _DAY_S = 86_400.0
@@ -40,10 +44,12 @@ class Services:
         retention: Deletes telemetry that is too old or too much, in the background.
         streams: How many pages are live, by tenant.
         runner: Runs agents, while the application serves.
+        scheduler: Makes jobs of them by the clock, while the application serves.
     """
 
     ingestor: Ingestor
     runner: Runner
+    scheduler: Scheduler
 
     def __init__(
         self, settings: ServerSettings, database: Database, measures: Measures, authentication: Authentication
@@ -66,10 +72,13 @@ class Services:
         jobs = SQLJobs(self.database)
         self.runner = Runner(self._agents, jobs, jobs, RunnerSettings(concurrency=self.settings.jobs))
         await self.runner.start()
+        states = open_states(self.settings.database) if self.settings.cron else None
+        self.scheduler = Scheduler(self.settings.cron, Jobs(self.runner), states)
+        await self.scheduler.start()
         try:
             yield
         finally:
-            await self.runner.close()
+            await asyncio.gather(self.scheduler.close(), self.runner.close())
             await self.retention.close()
             await self.ingestor.close()
 

@@ -2,7 +2,19 @@
 
 from fastapi import APIRouter
 
-from spanhook.server.routes import agents, approvals, budgets, health, hooks, jobs, policies, runs, sync, telemetry
+from spanhook.server.routes import (
+    agents,
+    approvals,
+    budgets,
+    health,
+    hooks,
+    jobs,
+    policies,
+    runs,
+    schedules,
+    sync,
+    telemetry,
+)
 
 ROUTERS: tuple[APIRouter, ...] = (
     health.router,
@@ -14,6 +26,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     budgets.router,
     agents.router,
     jobs.router,
+    schedules.router,
     telemetry.router,
 )
 
