@@ -189,7 +189,7 @@ async def test_an_execution_is_kept_while_it_runs_and_stops_once_it_was_given_up
 
 
 async def test_a_store_that_fails_is_asked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(internal, "strict", False, raising=False)
+    monkeypatch.setattr(internal, "fatal", False)
     desk, clock = Desk(), Clock()
     states = SQLiteStates(str(tmp_path / "gone" / "states.db"))
     scheduler = Scheduler([entry()], desk, states, clock=clock)

@@ -125,7 +125,16 @@ def theirs(server: Served) -> str:
 
 def ask(server: Served, row: tuple[str, str], headers: dict[str, str], **ids: str) -> tuple[int, str]:
     method, path = row
-    given = {"hook_id": "hook_000000000000", "log_id": "0", "run_id": "0", "id": "0", "name": "x", "job_id": "0", **ids}
+    given = {
+        "hook_id": "hook_000000000000",
+        "log_id": "0",
+        "run_id": "0",
+        "id": "0",
+        "name": "x",
+        "job_id": "0",
+        "schedule_id": "0",
+        **ids,
+    }
     body: dict[str, Any] = {"json" if row in ROWS else "data": EVERY[row][1]}
     if row in PAGES and method == "POST":
         headers = {"Content-Type": "application/x-www-form-urlencoded", **headers}
