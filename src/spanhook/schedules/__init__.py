@@ -3,6 +3,7 @@
 The ticks are functions of the time that they are given; only ``Scheduler`` waits. It needs the extra ``cron``.
 """
 
+from spanhook.schedules.calling import calling
 from spanhook.schedules.deciding import Decided, Execution, Passed, decide, ended, extended
 from spanhook.schedules.entry import CronEntry
 from spanhook.schedules.executing import LostError, Outcome, execute
@@ -29,6 +30,7 @@ __all__ = [
     "Scheduler",
     "Ticker",
     "Work",
+    "calling",
     "decide",
     "ended",
     "execute",

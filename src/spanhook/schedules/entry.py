@@ -1,8 +1,9 @@
 """An entry under ``cron`` in a configuration file."""
 
-from typing import Any, Literal, Self
+from collections.abc import Callable
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from spanhook.errors import ConfigurationError
 from spanhook.schedules.schedule import Schedule
@@ -35,14 +36,24 @@ class CronEntry(BaseModel):
         default=60.0, ge=1, le=86400, description="Seconds after which a tick that was not run counts as missed."
     )
 
-    @model_validator(mode="after")
-    def _comes(self) -> Self:
-        try:
-            self.times()
-        except ConfigurationError as error:
-            raise ValueError(str(error)) from error
-        return self
+    @field_validator("schedule")
+    @classmethod
+    def _comes(cls, given: str) -> str:
+        return _checked(given, "schedule", lambda: Schedule(given))
+
+    @field_validator("time_zone")
+    @classmethod
+    def _is_known(cls, given: str) -> str:
+        return _checked(given, "time_zone", lambda: Schedule("* * * * *", given))
 
     def times(self) -> Schedule:
         """Its ticks."""
         return Schedule(self.schedule, self.time_zone)
+
+
+def _checked(given: str, name: str, made: Callable[[], Schedule]) -> str:
+    try:
+        made()
+    except ConfigurationError as error:
+        raise ValueError(str(error).removeprefix(f"{name}={given!r}").lstrip(": ")) from error
+    return given

@@ -51,7 +51,10 @@ class Schedule:
         try:
             next(CronSim(self.expression, datetime(2000, 1, 1, tzinfo=UTC)))
         except CronSimError as error:
-            raise ConfigurationError(f"schedule={expression!r}: {_lowered(str(error))}") from error
+            raise ConfigurationError(
+                f"schedule={expression!r}: {_lowered(str(error))}; expected minute, hour, day of month, month, day of "
+                "week, such as '0 9 * * MON-FRI'"
+            ) from error
         except StopIteration:
             raise ConfigurationError(f"schedule={expression!r} never comes; correct its day and month") from None
 
