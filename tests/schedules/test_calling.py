@@ -44,7 +44,7 @@ async def test_a_graph_gets_its_thread() -> None:
 
 
 def test_what_is_not_async_is_refused() -> None:
-    with pytest.raises(spanhook.ConfigurationError, match="'report'.*async def"):
+    with pytest.raises(spanhook.ConfigurationError, match=r"'report'.*async def"):
         calling({"report": len})
 
 
@@ -59,9 +59,8 @@ async def test_hooks_of_runs_are_called_once_and_may_refuse() -> None:
 
     set_hooks(hooks)
     try:
-        first, second = [
-            await execute(CRON, TICK, lambda: calling({"report": report})(CRON, TICK, print)) for _ in "ab"
-        ]
+        work = calling({"report": report})
+        first, second = [await execute(CRON, TICK, lambda: work(CRON, TICK, print)) for _ in range(2)]
     finally:
         set_hooks(None)
     assert told == ["report morning", "report morning"]

@@ -27,7 +27,7 @@ def test_only_id_schedule_and_agent_are_needed() -> None:
     [
         ({"schedule": "0 9 * *"}, "has 4 fields, expected five"),
         ({"schedule": "0 25 * * *"}, "bad hour"),
-        ({"time_zone": "Berlin"}, "time_zone='Berlin' is unknown"),
+        ({"time_zone": "Berlin"}, "is unknown; expected a name such as"),
         ({"id": "no spaces"}, "id"),
         ({"agent": ""}, "agent"),
         ({"missed": "later"}, "missed"),

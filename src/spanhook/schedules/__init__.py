@@ -3,7 +3,7 @@
 The ticks are functions of the time that they are given; only ``Scheduler`` waits. It needs the extra ``cron``.
 """
 
-from spanhook.schedules.calling import calling
+from spanhook.schedules._calling import calling
 from spanhook.schedules.deciding import Decided, Execution, Passed, decide, ended, extended
 from spanhook.schedules.entry import CronEntry
 from spanhook.schedules.executing import LostError, Outcome, execute
