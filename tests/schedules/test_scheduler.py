@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from spanhook import Hooks, Reject
+from spanhook import Hooks, Reject, testing
 from spanhook.diagnostics import internal
 from spanhook.engine import registry
 from spanhook.model import Event
-from spanhook.schedules import CronEntry, Execution, Fate, Made, Scheduler, Ticker
+from spanhook.schedules import CronEntry, Execution, Fate, Made, Past, Scheduler, Ticker
 from spanhook.store import MemoryStates, PostgresStates, SQLiteStates, States
 from tests.schedules.clocked import MINUTE, Clock, entry, known, looked, until
 
@@ -121,6 +121,16 @@ async def test_a_hook_refuses_a_tick() -> None:
 async def test_ticks_overlap_as_they_may(overlap: str) -> None:
     desk, clock = Desk(), Clock()
     desk.free.clear()
+    with testing.recorder() as recorded:
+        found = await overlapped(overlap, desk, clock)
+    ran = [one.tick.timestamp() - MINUTE for one in found if one.fate == "completed"]
+    assert sorted(ran) == ([60] if overlap == "skip" else [60, 120])
+    counts = {told["spanhook.cron.outcome"]: number for told, number in recorded.metrics()["spanhook.cron.ticks"]}
+    assert counts == ({"completed": 1, "overlapping": 1} if overlap == "skip" else {"completed": 2})
+
+
+async def overlapped(overlap: str, desk: Desk, clock: Clock) -> tuple[Past, ...]:
+    """What becomes of two ticks, the second of which comes while the first is under way."""
     async with Scheduler([entry(overlap=overlap)], desk, lease=1000, clock=clock) as scheduler:
         await known(scheduler)
         clock.now += 60
@@ -134,9 +144,7 @@ async def test_ticks_overlap_as_they_may(overlap: str) -> None:
         elif overlap == "allow":
             await until(lambda: len(desk.ticks) == 2)
         desk.free.set()
-        found = await looked(scheduler, lambda recent: len(recent) == 2)
-    ran = [one.tick.timestamp() - MINUTE for one in found if one.fate == "completed"]
-    assert sorted(ran) == ([60] if overlap == "skip" else [60, 120])
+        return await looked(scheduler, lambda recent: len(recent) == 2)
 
 
 async def test_a_schedule_that_changes_counts_from_then_on() -> None:

@@ -7,8 +7,10 @@ from contextlib import suppress
 from datetime import datetime
 from typing import Any, Self
 
+from spanhook import semconv
 from spanhook.diagnostics import internal
 from spanhook.errors import Reject, StoreError
+from spanhook.gating import Measures
 from spanhook.schedules.deciding import Decided, Execution
 from spanhook.schedules.entry import CronEntry
 from spanhook.schedules.executing import Outcome, execute, report_lost
@@ -58,6 +60,9 @@ class Scheduler:
         self._tasks = set[asyncio.Task[None]]()
         self._wake = asyncio.Event()
         self._closing = False
+        self._ticks = Measures("", scope="spanhook.schedules").counter(
+            semconv.METRIC_CRON_TICKS, "{tick}", "Ticks of schedules, by what became of them"
+        )
         self._loop: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -127,6 +132,7 @@ class Scheduler:
 
     def _take(self, entry: CronEntry, decided: Decided) -> None:
         for one in decided.passed:
+            self._count(entry, one.reason)
             if one.reason == "lost":
                 self._begin(report_lost, entry, Execution(one.execution_id, one.tick))
         for execution in decided.run:
@@ -178,12 +184,17 @@ class Scheduler:
         entry, execution = run
         fate, error = _fate(outcome.error)
         try:
-            await asyncio.to_thread(
+            known = await asyncio.to_thread(
                 self._ticker.end, entry.id, execution.execution_id, fate, job_id=job_id, error=error
             )
+            if known:  # otherwise it was counted as lost
+                self._count(entry, fate)
         except StoreError as failure:  # its lease runs out, and it counts as lost
             internal.report("schedules.store", failure)
         self._wake.set()  # another one may have waited for this
+
+    def _count(self, entry: CronEntry, fate: Fate) -> None:
+        self._ticks(1, {semconv.CRON_ID: entry.id, semconv.CRON_OUTCOME: fate})
 
 
 def _fate(error: BaseException | None) -> tuple[Fate, str]:

@@ -91,7 +91,7 @@ class Ticker:
 
     def end(
         self, cron_id: str, execution_id: str, fate: Fate = "completed", *, job_id: str = "", error: str = ""
-    ) -> None:
+    ) -> bool:
         """Note that an execution has ended. What has waited for that comes with the next ``poll``.
 
         Args:
@@ -99,16 +99,20 @@ class Ticker:
             execution_id: The execution.
             fate, job_id, error: See ``Past``.
 
+        Returns:
+            Whether it still counted as under way.
+
         Raises:
             StoreError: The store cannot be used now.
         """
 
-        def change(text: str | None) -> tuple[str, None]:
+        def change(text: str | None) -> tuple[str, bool]:
             now = self._now()
             known = _state(cron_id, text) or _unknown(now)
-            return ended(known, execution_id, now, fate, job_id=job_id, error=error).as_text(), None
+            over = ended(known, execution_id, now, fate, job_id=job_id, error=error)
+            return over.as_text(), len(over.running) < len(known.running)
 
-        self._states.change(_KEY + cron_id, change)
+        return self._states.change(_KEY + cron_id, change)
 
     def known(self) -> "list[tuple[CronEntry, CronState | None, datetime | None]]":
         """The schedules, what is known of each, and when each comes next.
