@@ -45,6 +45,22 @@ def test_a_tick_in_repeated_time_comes_the_first_time_only() -> None:
     assert ticks("*/30 * * * *", BERLIN, "2026-10-25 00:15", 3) == ["10-25 00:30", "10-25 01:00", "10-25 01:30"]
 
 
+@pytest.mark.parametrize(
+    ("expression", "zone", "since", "comes"),
+    [
+        # 2026-03-08 has no 02:00 to 02:59 in New York; 2026-11-01 has 01:00 to 01:59 twice.
+        ("30 2 * * *", "America/New_York", "2026-03-07 12:00", ["03-08 07:00", "03-09 06:30"]),
+        ("30 1 * * *", "America/New_York", "2026-10-31 12:00", ["11-01 05:30", "11-02 06:30"]),
+        # Clocks of Lord Howe Island are changed by half an hour: 2026-10-04 has no 02:00 to 02:29 there; 2026-04-05
+        # has 01:30 to 01:59 twice.
+        ("15 2 * * *", "Australia/Lord_Howe", "2026-10-03 12:00", ["10-03 15:30", "10-04 15:15"]),
+        ("45 1 * * *", "Australia/Lord_Howe", "2026-04-04 12:00", ["04-04 14:45", "04-05 15:15"]),
+    ],
+)
+def test_other_zones_have_the_same_rules(expression: str, zone: str, since: str, comes: list[str]) -> None:
+    assert ticks(expression, zone, since, 2) == comes
+
+
 def test_the_last_tick_may_be_now() -> None:
     daily = Schedule("0 9 * * *")
     assert daily.last(at("2026-01-30 09:00")) == at("2026-01-30 09:00")
