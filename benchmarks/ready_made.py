@@ -1,5 +1,7 @@
 """The ready-made hooks, as they are measured. Each is imported only when it is."""
 
+import os
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -67,6 +69,22 @@ def _audit_log() -> Any:
     return AuditLog(tempfile.mkdtemp(prefix="spanhook-benchmark-"))
 
 
+_HEARD = ["tool:execute", "model:call"]
+
+
+def _console_log() -> Any:
+    from spanhook.hooks.console_log import ConsoleLog
+
+    sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 - as long as the process lives
+    return ConsoleLog(_HEARD, to="stdout")
+
+
+def _file_log() -> Any:
+    from spanhook.hooks.file_log import FileLog
+
+    return FileLog(tempfile.mkdtemp(prefix="spanhook-benchmark-"), events=_HEARD)
+
+
 _SENT = ["arguments", "messages"]
 _CEDAR = """permit(principal, action, resource);
 forbid(principal, action, resource)
@@ -115,6 +133,8 @@ _MAKERS: dict[str, Callable[[], Any]] = {
     "pii window": _pii_window,
     "injection scan": _injection_scan,
     "audit log": _audit_log,
+    "console log": _console_log,
+    "file log": _file_log,
     "remote policy": _remote_policy,
     "cedar policy": _cedar_policy,
     "rego policy": _rego_policy,

@@ -19,6 +19,8 @@ READY_MADE = {
     "pii window": "the same, streams as they arrive",
     "injection scan": "nothing to find",
     "audit log": "a file, without its contents",
+    "console log": "a line for each tool and model call that ends, printed to nowhere",
+    "file log": "the same lines as JSON in a file, without contents",
     "remote policy": "a service on loopback is asked, without the time of the service itself",
     "cedar policy": "two policies in the process",
     "rego policy": "one rule in the process",

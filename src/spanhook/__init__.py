@@ -1,7 +1,7 @@
 """Hooks for AI agents, as OpenTelemetry span processors."""
 
 from spanhook.concurrency import per_loop
-from spanhook.config import instrument, uninstrument
+from spanhook.config import instrument, scheduler, uninstrument
 from spanhook.engine import OwnOperation, agent, operation, record_usage, register_kind, tool
 from spanhook.errors import (
     ConfigurationError,
@@ -59,6 +59,7 @@ __all__ = [
     "per_loop",
     "record_usage",
     "register_kind",
+    "scheduler",
     "tool",
     "uninstrument",
 ]

@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
 from spanhook.cli.conformance.servers.openai_server import Call, OpenAIServer, Reply
 from spanhook.gating import find, make
 from spanhook.hooks.tool_policy import ToolPolicy
+from spanhook.schedules import CronState
+from spanhook.store import SQLiteStates
 from tests.commands import Folder, free_port
 
 ROOT = Path(__file__).parent.parent.parent
@@ -234,6 +237,17 @@ def test_a_loop_that_remembers(openai: OpenAIServer, folder: Folder) -> None:
     assert again.returncode == 1
     assert "Reject: More than 4 turns" in again.stderr
     assert again.stdout.splitlines()[-1] == "4 turns, 0 failed, 0 errors"
+
+
+def test_schedules(folder: Folder) -> None:
+    here = Folder(folder.path / "schedules")
+    states = SQLiteStates(str(here.path / "schedules.db"))
+    before = CronState("* * * * * Europe/Berlin", datetime.now(UTC) - timedelta(hours=1)).as_text()
+    states.change("cron:minutely", lambda _: (before, None))  # ticks that were missed, so that it need not wait for one
+    states.close()
+    done = here.run(*command(here.path / "app.py", "python"), PATH=PROGRAMS)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "minutely: report said 'Nothing new about sales'\n"
 
 
 def ask(port: int, user: str, text: str) -> tuple[int, Any]:

@@ -17,11 +17,11 @@ import spanhook
 from spanhook import Hooks, Operation, Reject
 from spanhook.engine import call, listeners
 from spanhook.engine.lifecycle import begin, end
-from spanhook.export.console import Node, Style, Trees, encodable, harmless, install, render, style_of, width
+from spanhook.export.console import Node, Style, Trees, install, render, style_of, width
 from spanhook.export.console.printer import Console
 from spanhook.export.console.rendering import duration
 from spanhook.export.console.tree import MAX_NODES
-from spanhook.model import Adapter, DecisionRecord, Record, Usage, clock, current
+from spanhook.model import Adapter, DecisionRecord, Record, Usage, clock, current, encodable_to, harmless
 from spanhook.semconv import GEN_AI_AGENT_NAME, GEN_AI_PROVIDER_NAME, GEN_AI_REQUEST_MODEL, GEN_AI_TOOL_NAME
 from spanhook.testing import fixed_clock, recorder
 
@@ -289,7 +289,7 @@ def test_a_strange_stream_is_drawn_on_as_well_as_can_be() -> None:
         encoding = "no-such-encoding"
 
     assert style_of(Strange()).unicode is False
-    assert encodable("é", Strange()) == "\\xe9"
+    assert encodable_to("é", Strange()) == "\\xe9"
     assert style_of(object()).unicode is True
 
 

@@ -5,14 +5,17 @@ import os
 import subprocess
 import sys
 import threading
-from typing import Any
+from contextlib import ExitStack
+from typing import Any, ClassVar
 
 import pytest
 
 import spanhook
-from spanhook import Hooks, Operation, Reject, current_operation
+from spanhook import ConfigurationError, Event, Hooks, Operation, Reject, current_operation
 from spanhook.diagnostics import internal
-from spanhook.gating import listener, subscription
+from spanhook.gating import Subscriber, listener, subscription
+from spanhook.model import Level
+from spanhook.testing import recorder
 from tests.stub import MODES, stubbed, use
 
 
@@ -331,3 +334,58 @@ def test_a_subscription_changes_nothing(mode: str, caplog: pytest.LogCaptureFixt
         assert hooks.flush()
         assert not any(op.decisions for op in seen.operations)
     assert caplog.text.count("only watches") == 7 * 2  # for each handler a line, and its traceback
+
+
+def test_a_subscriber_receives_the_events_of_all_its_names_once_and_in_order() -> None:
+    class Noting(Subscriber):
+        name = "noting"
+
+        def __init__(self, *events: str, level: Level = "summary") -> None:
+            super().__init__(events, level)
+            self.heard: list[str] = []
+
+        def receive(self, event: Event) -> None:
+            self.heard.append(event.type)
+
+    some, everything, twice = (
+        Noting("agent:end", "tool:execute", "job:cancelled", "agent.delegate"),
+        Noting("*", level="trace"),
+        Noting("agent:end", "agent.invoke", "*"),
+    )
+    names = ("job", "desk"), ("agent.invoke", "outer"), ("tool.execute", "search"), ("agent.invoke", "inner")
+    with recorder(Hooks(some, everything, twice)), ExitStack() as stack:
+        for kind, name in names:
+            stack.enter_context(spanhook.operation(kind, name))
+    assert some.heard == [
+        "agent.delegate.pre",
+        "agent.invoke.post",
+        "agent.delegate.post",
+        "tool.execute.post",
+        "agent.invoke.post",
+    ]
+    assert twice.heard == ["job.pre", *["agent.invoke.pre"] * 2, *["agent.invoke.post"] * 2, "job.post"]
+    assert len(everything.heard) == 10
+
+
+def test_a_subscriber_can_be_removed_and_says_its_name() -> None:
+    class Noting(Subscriber):
+        heard: ClassVar[list[str]] = []
+
+        def receive(self, event: Event) -> None:
+            self.heard.append(event.type)
+
+    hooks = Hooks(Noting(["tool.execute.post"]))
+    with recorder(hooks):
+        with spanhook.operation("tool.execute", "x"):
+            pass
+        assert [one.name for one in hooks] == ["Noting"]
+        assert hooks.remove(Noting)
+        with spanhook.operation("tool.execute", "x"):
+            pass
+    assert Noting.heard == ["tool.execute.post"]
+
+
+@pytest.mark.parametrize(("events", "level"), [([], "summary"), (["nothing"], "summary"), (["*"], "loud")])
+def test_a_subscriber_to_nothing_is_refused(events: list[str], level: Any) -> None:
+    with pytest.raises(ConfigurationError):
+        Subscriber(events, level)

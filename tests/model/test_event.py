@@ -73,6 +73,8 @@ def test_agent_start_and_agent_end_say_whose_run_it_was_and_what_came_of_it(way:
     assert end["usage"]["total_tokens"] == 102
     assert end["duration_ms"] > 0
     assert start["timestamp"] <= end["timestamp"]
+    assert heard.events[0].payload(content=False).keys() == COMMON - {"input"}
+    assert heard.events[1].payload(content=False).keys() == {*ENDED, "tools_used"} - {"input", "output"}
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -59,6 +59,8 @@ ROWS: dict[tuple[str, str], tuple[str | None, Any]] = {
     ("GET", "/v1/jobs/{job_id}/stream"): ("jobs:read", None),
     ("POST", "/v1/jobs/{job_id}/cancel"): ("jobs:run", {}),
     ("DELETE", "/v1/jobs/{job_id}"): ("jobs:run", None),
+    ("GET", "/v1/schedules"): ("jobs:read", None),
+    ("GET", "/v1/schedules/{schedule_id}"): ("jobs:read", None),
     ("POST", "/v1/traces"): ("telemetry:write", {"resourceSpans": []}),
     ("POST", "/v1/metrics"): ("telemetry:write", {"resourceMetrics": []}),
     ("POST", "/v1/webhooks"): ("webhooks:manage", {"url": "https://hooks.example/"}),
@@ -152,7 +154,7 @@ def theirs(server: Served) -> str:
 def ask(server: Served, row: tuple[str, str], headers: dict[str, str], **ids: str) -> tuple[int, str]:
     method, path = row
     given = {"hook_id": "hook_000000000000", "log_id": "0", "run_id": "0", "id": "0", "name": "x", "job_id": "0"}
-    given |= {"webhook_id": "wh_0", "delivery_id": "dlv_0", **ids}
+    given |= {"webhook_id": "wh_0", "delivery_id": "dlv_0", "schedule_id": "0", **ids}
     body: dict[str, Any] = {"json" if row in ROWS else "data": EVERY[row][1]}
     if row in PAGES and method == "POST":
         headers = {"Content-Type": "application/x-www-form-urlencoded", **headers}

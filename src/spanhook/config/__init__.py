@@ -8,6 +8,7 @@ from spanhook.config.policies import SETTINGS as SHARED_SETTINGS
 from spanhook.config.policies import Shared, built_policies, checked_policies, read_policies
 from spanhook.config.reload import Follower, follow
 from spanhook.config.requirements import check_installed, require_bound
+from spanhook.config.scheduling import scheduler
 from spanhook.gating import load_hooks
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "read_file",
     "read_policies",
     "require_bound",
+    "scheduler",
     "schema",
     "uninstrument",
 ]

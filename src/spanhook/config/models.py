@@ -10,8 +10,9 @@ import re
 from typing import Annotated, Any, Literal, cast
 from urllib.parse import urlsplit
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, field_validator
 
+from spanhook.schedules import CronEntry
 from spanhook.settings import LONGEST_HOURS, Content, Mode
 
 MAX_MS = 365 * 24 * 3600 * 1000
@@ -256,3 +257,20 @@ class Configuration(Strict):
     )
     control_plane: ControlPlaneEntry | None = None
     policies: list[Policy] = Field(default_factory=list[Policy], description="Ready-made hooks, in this order.")
+    cron: list[CronEntry] = Field(
+        default_factory=list[CronEntry],
+        description="When agents of the application run by the clock, once it has started spanhook.scheduler(). agent "
+        "is ./app.py:agent or package.module:agent.",
+    )
+
+    @field_validator("cron")
+    @classmethod
+    def _unique(cls, given: list[CronEntry]) -> list[CronEntry]:
+        seen = set[str]()
+        for entry in given:
+            if entry.id in seen:
+                raise ValueError(f"expected unique ids; {entry.id!r} is there twice")
+            if ":" not in entry.agent:
+                raise ValueError(f"{entry.agent!r}: expected ./app.py:agent or package.module:agent")
+            seen.add(entry.id)
+        return given

@@ -139,6 +139,8 @@ class Follower:
         settings, earlier = file.settings(over), self._file.settings(over)
         if file.configuration.control_plane != self._file.configuration.control_plane:
             raise ConfigurationFileError([file.document.mistake(("control_plane",), _FIXED)])
+        if file.configuration.cron != self._file.configuration.cron:
+            raise ConfigurationFileError([file.document.mistake(("cron",), _FIXED)])
         if settings.definitions_dir != earlier.definitions_dir:
             raise ConfigurationFileError([file.document.mistake(("settings", "definitions_dir"), _FIXED)])
         before, policies = self._own, file.registry()
@@ -195,6 +197,11 @@ def follow(file: ConfigurationFile, own: OwnHooks | None, policies: Hooks, over:
     if is_main and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
         signal.signal(signal.SIGHUP, _on_signal)
     return follower
+
+
+def followed() -> ConfigurationFile | None:
+    """The file that is active and followed; ``None`` if there is none."""
+    return _following[-1].file if _following and not _following[-1]._stopped else None
 
 
 def _on_signal(number: int, _frame: FrameType | None) -> None:

@@ -17,6 +17,7 @@ from spanhook.engine.attempts import is_attempt
 from spanhook.errors import AttemptStopped, Reject, RunStopped
 from spanhook.gating import Registry, again, count_decision, in_shadow, publish, tell_decided, tell_ended
 from spanhook.model import (
+    ASKING_FOR_RUNS,
     NOBODY,
     Adapter,
     Args,
@@ -99,8 +100,8 @@ def begin(
     before = get_context()
     if parent is None and foreign and not alone:
         parent = foreign.get(get_current_span(before).get_span_context().span_id)
-    if not in_hook and held is not None and (parent is None or parent.kind == "request"):
-        plan = registry.outer.get(kind)  # a request is no run, so what it asks for may be one
+    if not in_hook and held is not None and (parent is None or parent.kind in ASKING_FOR_RUNS):
+        plan = registry.outer.get(kind)  # what it asks for may be a run
     elif not in_hook and held is None and parent is not None:
         plan = registry.plans.get(kind)
     op = Record(adapter, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now(), held)

@@ -37,11 +37,11 @@ from spanhook.gating.registering import Hooks
 from spanhook.gating.registry import Registry
 from spanhook.gating.renewal import renewed_after_fork
 from spanhook.gating.shadow import Isolate, isolating
-from spanhook.gating.subscription import Subscription, publish
+from spanhook.gating.subscription import Subscriber, Subscription, publish
 from spanhook.gating.tally import count_decision
 from spanhook.gating.text_filters import TextFilter, Windowed
 from spanhook.gating.window import Window
-from spanhook.telemetry import guardrail
+from spanhook.telemetry import concealed_data, guardrail
 
 __all__ = [
     "AFTER",
@@ -83,6 +83,7 @@ __all__ = [
     "Plan",
     "Registry",
     "ResultListener",
+    "Subscriber",
     "Subscription",
     "TextFilter",
     "Told",
@@ -94,6 +95,7 @@ __all__ = [
     "check_file",
     "check_signature",
     "compile_condition",
+    "concealed_data",
     "conclude",
     "control",
     "controls",

@@ -28,7 +28,7 @@ def delegations(kind: str, listening: Iterable[Bound]) -> dict[Phase, list[Heard
         every = replace(bound, selective=False)  # its filters apply to the delegation
         if kind == DELEGATION:
             return {"post": [(every, _note)]}
-        for phase in hook.phases:
+        for phase in hook.topic.phases_of(DELEGATION):
             heard.setdefault(phase, []).append((every, _Runs(bound, hook).put))
     return heard
 

@@ -1,5 +1,6 @@
 """What can be subscribed to: events by dotted or short name, kinds, and ``"*"`` at a level."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -29,9 +30,53 @@ class Topic:
     wide: bool = False
     alias: Alias | None = None
 
-    def includes(self, phase: Phase, status: Status | Literal[""]) -> bool:
-        """Whether the subscription receives an event of these kinds and phases that ended like this."""
-        return self.alias is None or self.alias.includes(phase, status)
+    @property
+    def by_status(self) -> bool:
+        """Whether it depends on how an operation ended; only ``includes`` says that."""
+        return self.alias is not None and self.alias.cancelled is not None
+
+    def phases_of(self, kind: str) -> tuple[Phase, ...]:
+        """The phases of operations of this kind that may be received."""
+        return self.phases if "*" in self.kinds or kind in self.kinds else ()
+
+    def includes(self, kind: str, phase: Phase, status: Status | Literal[""]) -> bool:
+        """Whether an event is received."""
+        return phase in self.phases_of(kind) and (self.alias is None or self.alias.includes(phase, status))
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """Several topics as one: an event of any of them is received once.
+
+    Attributes:
+        parts: The topics.
+    """
+
+    parts: tuple[Topic, ...]
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(kind for one in self.parts for kind in one.kinds))
+
+    @property
+    def phases(self) -> tuple[Phase, ...]:
+        return tuple(phase for phase in semconv.PHASES if any(phase in one.phases for one in self.parts))
+
+    @property
+    def wide(self) -> bool:
+        return any(one.wide for one in self.parts)
+
+    @property
+    def by_status(self) -> bool:
+        return any(one.by_status for one in self.parts)
+
+    def phases_of(self, kind: str) -> tuple[Phase, ...]:
+        """The phases of operations of this kind that may be received."""
+        return tuple(phase for phase in semconv.PHASES if any(phase in one.phases_of(kind) for one in self.parts))
+
+    def includes(self, kind: str, phase: Phase, status: Status | Literal[""]) -> bool:
+        """Whether an event is received."""
+        return any(one.includes(kind, phase, status) for one in self.parts)
 
 
 def parse_event(event: Any, level: Level) -> Topic:
@@ -61,6 +106,17 @@ def parse_event(event: Any, level: Level) -> Topic:
         f"unknown event {given!r}{hint(event, known)}; expected '*', a kind, a kind with .pre, .post or .error, "
         f"or one of {', '.join(ALIASES)}"
     )
+
+
+def parse_events(given: Sequence[str], level: Level) -> Topics:
+    """The events of several names; see ``parse_event``.
+
+    Raises:
+        ConfigurationError: There is none, or one of them is unknown.
+    """
+    if not given:
+        raise ConfigurationError("events=[]: there would be nothing to receive; leave it out, or name some")
+    return Topics(tuple(parse_event(one, level) for one in given))
 
 
 def parse_level(given: Any) -> Level:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from spanhook.diagnostics import internal
 from spanhook.gating.binding import Bound
 from spanhook.gating.hook import Hook
-from spanhook.model import DecisionRecord, Operation, Record, view_of
+from spanhook.model import ASKING_FOR_RUNS, DecisionRecord, Operation, Record, view_of
 
 
 class Auditor(Hook):
@@ -57,7 +57,7 @@ def _concerns(bound: Bound, op: Record) -> bool:
     """Whether an auditor is told of an operation; in case of doubt it is."""
     if "*" not in bound.kinds and op.kind not in bound.kinds:
         return False
-    if bound.outermost and (op.kind == "request" or not (op.parent is None or op.parent.kind == "request")):
+    if bound.outermost and (op.kind in ASKING_FOR_RUNS or not (op.parent is None or op.parent.kind in ASKING_FOR_RUNS)):
         return False
     try:
         return not bound.selective or bound.matches(op)

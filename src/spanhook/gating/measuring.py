@@ -117,10 +117,11 @@ class Measures:
     Args:
         name: The hook's short name, such as ``budget``; the scope is ``spanhook.hooks.budget``.
         provider: A provider to use instead of the one that spanhook reports to.
+        scope: Another scope, for what is no hook.
     """
 
-    def __init__(self, name: str, provider: MeterProvider | None = None) -> None:
-        self._scope, self._provider = f"spanhook.hooks.{name}", provider
+    def __init__(self, name: str, provider: MeterProvider | None = None, scope: str = "") -> None:
+        self._scope, self._provider = scope or f"spanhook.hooks.{name}", provider
 
     def counter(self, name: str, unit: str, about: str) -> Measure:
         """A sum that only grows."""

@@ -17,7 +17,7 @@ from spanhook.gating.plan import Heard, Plan, plan_of
 from spanhook.gating.registering import Hooks
 from spanhook.gating.shadow import Shadow
 from spanhook.gating.subscription import Subscription
-from spanhook.model import kinds
+from spanhook.model import ASKING_FOR_RUNS, kinds
 from spanhook.semconv import Phase
 from spanhook.settings import Mode
 from spanhook.telemetry import Concealer, use_concealers
@@ -195,7 +195,7 @@ class Registry:
         listening = [one for one in ordered if isinstance(one.hook, Subscription)]
         for kind in kinds() if ordered else ():
             mine = [one for one in ordered if "*" in one.kinds or kind in one.kinds]
-            if kind == "request":  # it may ask for runs, and is none
+            if kind in ASKING_FOR_RUNS:
                 mine = [one for one in mine if not one.outermost]
             delegated = delegations(kind, listening)
             plan = self._plan_of(kind, mine, delegated) if mine or delegated else None
@@ -207,7 +207,7 @@ class Registry:
         shadowed: dict[int, list[Bound]] = {}
         for one in mine:
             if isinstance(one.hook, Subscription):
-                for phase in one.hook.phases:
+                for phase in one.hook.topic.phases_of(kind):
                     heard.setdefault(phase, []).append((one, one.hook.listener.put))
             elif self._is_shadow(one):
                 shadowed.setdefault(id(one.hook), []).append(one)

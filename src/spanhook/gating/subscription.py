@@ -1,6 +1,6 @@
 """Subscriptions: handlers that receive events after the fact, each on its own thread."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import copy_context
 from typing import Any
 
@@ -8,11 +8,11 @@ from spanhook.concurrency import drive
 from spanhook.diagnostics import internal, log
 from spanhook.errors import Reject, TimedOut
 from spanhook.gating._hosts import SYNC
-from spanhook.gating._topics import Topic
+from spanhook.gating._topics import Topic, Topics, parse_events, parse_level
 from spanhook.gating.binding import WATCH, Bound
 from spanhook.gating.hook import FunctionHook, HookSettings, own
 from spanhook.gating.listener import Delivery, Listener, Tally
-from spanhook.model import Event, InHook, Record, Said, clock, current, shed, words
+from spanhook.model import Event, InHook, Level, Record, Said, clock, current, shed, words
 from spanhook.semconv import Decision, Phase
 
 
@@ -25,21 +25,42 @@ class Subscription(FunctionHook):
         settings: Filters, a name, a timeout for an async handler.
     """
 
-    def __init__(self, function: Callable[..., Any], topic: Topic, settings: HookSettings) -> None:
+    def __init__(self, function: Callable[..., Any], topic: Topic | Topics, settings: HookSettings) -> None:
         super().__init__(WATCH, function, topic.kinds, settings)
         self.topic, self.phases = topic, topic.phases
-        some = topic.alias is not None and topic.alias.cancelled is not None
-        self.listener = Listener(self.name, _tell_some if some else _tell)
+        self.listener = Listener(self.name, _tell_some if topic.by_status else _tell)
 
     def flush(self, seconds: float) -> bool:
         """Wait until every event so far has been delivered; returns whether that was in time."""
         return self.listener.flush(seconds)
 
 
+class Subscriber(Subscription):
+    """Base class of hooks that receive events, as a subscription does: on a thread of their own, and in order.
+
+    Override ``receive``. A class attribute ``name`` is its name.
+
+    Args:
+        events: The events that it receives, as ``Hooks.on`` takes them.
+        level: What ``"*"`` covers; see ``Hooks.on``.
+
+    Raises:
+        ConfigurationError: An event or the level is unknown, or there is no event.
+    """
+
+    def __init__(self, events: Sequence[str] = ("*",), level: Level = "summary") -> None:
+        settings: HookSettings = {"name": self.name or type(self).__name__}
+        super().__init__(self.receive, parse_events(events, parse_level(level)), settings)
+
+    def receive(self, event: Event) -> Any:
+        """Called with each event; may be async. What it raises is logged and counted."""
+        raise NotImplementedError
+
+
 def _tell_some(delivery: Delivery) -> None:
     """Call the handler if it asked for operations that ended like this one."""
     hook, event = delivery.bound.hook, delivery.event
-    if isinstance(hook, Subscription) and hook.topic.includes(event.phase, event.status):
+    if isinstance(hook, Subscription) and hook.topic.includes(event.kind, event.phase, event.status):
         _tell(delivery)
 
 

@@ -99,7 +99,7 @@ def _request(op: Operation) -> Any:
         return request.arguments
     if op.kind == "llm.call":
         return {"messages": request.messages, "system": request.system, "model": request.model}
-    return _without_credentials(request.inputs) if op.kind == "request" else request.inputs
+    return without_credentials(request.inputs) if op.kind == "request" else request.inputs
 
 
 def _result(op: Operation) -> Any:
@@ -107,10 +107,10 @@ def _result(op: Operation) -> Any:
         return op.response.messages or None
     if op.kind == "tool.execute":
         return op.response.value
-    return _without_credentials(op.result) if op.kind == "request" else op.result
+    return without_credentials(op.result) if op.kind == "request" else op.result
 
 
-def _without_credentials(told: Any) -> Any:
+def without_credentials(told: Any) -> Any:
     """An HTTP request or response as it is kept: whoever reads it must not be able to act as its sender."""
     known = cast("Mapping[str, Any]", told)
     if not isinstance(told, Mapping) or not isinstance(known.get("headers"), Mapping):
@@ -125,10 +125,11 @@ _CREDENTIALS = frozenset(("authorization", "cookie", "proxy-authorization", "set
 
 def as_text(value: object) -> str:
     """A value as canonical JSON: the text that digests are of."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=_plain)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=plain)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """A value that JSON does not know, as one that it does."""
     if isinstance(value, Mapping):
         return {str(name): one for name, one in cast("Mapping[object, object]", value).items()}
     if isinstance(value, set | frozenset):

@@ -10,6 +10,8 @@ from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.instrument.instrumentors import instrumentor_of
 from spanhook.model import DELEGATION, made
 
+_STARTED_LATER = ("job", "cron.execute")
+"""What spanhook itself makes, once jobs are run and schedules are started."""
 _said: set[tuple[str, str, str]] = set()
 
 
@@ -21,7 +23,7 @@ def telling(active: Collection[Instrumentor]) -> Callable[[Iterable[Bound]], Non
         for one in bound:
             if handler_of(type(one.hook)) is not None and one.kinds & made_here:
                 continue  # a ready-made hook is for whatever there is of its kinds
-            exempt = {"*"}
+            exempt = {"*", *_STARTED_LATER}
             if isinstance(one.hook, Subscription):
                 if one.hook.topic.wide:
                     continue  # it asked for whatever there is

@@ -2,7 +2,16 @@
 
 from spanhook.model._clock import clock
 from spanhook.model._current import InHook, Turn, Within, current, current_operation, current_record
-from spanhook.model._kinds import REPLACEABLE, REWRITABLE, add_kind, add_library_kind, events, kinds, made
+from spanhook.model._kinds import (
+    ASKING_FOR_RUNS,
+    REPLACEABLE,
+    REWRITABLE,
+    add_kind,
+    add_library_kind,
+    events,
+    kinds,
+    made,
+)
 from spanhook.model._payload import MOST_TOOLS
 from spanhook.model.adapter import (
     OPERATION_NAMES,
@@ -92,12 +101,14 @@ from spanhook.model.points import (
 )
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
+from spanhook.model.terminal import encodable_to, harmless, is_coloured
 from spanhook.model.tracebacks import asheds, frames, shed, sheds
 from spanhook.model.usage import MOST_TOKENS, NANO, Leaves, Usage
 
 __all__ = [
     "AGENT",
     "ALIASES",
+    "ASKING_FOR_RUNS",
     "CALLING",
     "DELEGATION",
     "FILTERING",
@@ -198,6 +209,7 @@ __all__ = [
     "disclosed",
     "encodable",
     "encodable_body",
+    "encodable_to",
     "events",
     "exception_name",
     "fields_in",
@@ -205,8 +217,10 @@ __all__ = [
     "frames",
     "from_baggage",
     "gated_by",
+    "harmless",
     "in_order",
     "in_pieces",
+    "is_coloured",
     "is_media",
     "item_form",
     "kinds",

@@ -4,6 +4,7 @@ library, and kinds that an application registers for its own code.
 
 import re
 from collections.abc import Iterator
+from typing import Final
 
 from spanhook import semconv
 from spanhook.errors import ConfigurationError
@@ -22,6 +23,8 @@ REWRITABLE: set[str] = {
     "request",
 }
 """Kinds whose request a hook may rewrite before the call."""
+ASKING_FOR_RUNS: Final = frozenset(("request", "cron.execute"))
+"""What may ask for runs, and is none: hooks of runs are for what is directly inside."""
 REPLACEABLE: set[str] = {"llm.call", "tool.execute", "request"}
 """Kinds whose result a hook may replace after the call."""
 

@@ -1,5 +1,6 @@
 """What routes work with, one set for each application."""
 
+import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -7,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from spanhook.jobs import QueuedRunner, Runner, RunnerSettings, load_agent
 from spanhook.jobs.sql_jobs import SQLJobs
 from spanhook.jobs.workers import JobQueue
+from spanhook.schedules import Scheduler
 from spanhook.server.authentication import Authentication
 from spanhook.server.budgets import Budgets
 from spanhook.server.dry_runs import DryRuns
@@ -16,9 +18,11 @@ from spanhook.server.job_events import tell_of_job
 from spanhook.server.measuring import Measures
 from spanhook.server.policy_store import PolicyStore
 from spanhook.server.processes import Processes
+from spanhook.server.scheduling import Jobs
 from spanhook.server.sets import Sets, read_signing_key
 from spanhook.server.settings import ServerSettings
 from spanhook.server.webhooks import Webhooks
+from spanhook.store import open_states
 from spanhook.store.control import Database, IngestLimits, Ingestor, Retention, RetentionLimits
 
 _DAY_S = 86_400.0
@@ -44,10 +48,12 @@ class Services:
         webhooks: Endpoints that events are sent to; ``None`` if that is not set up.
         streams: How many pages are live, by tenant.
         runner: Runs agents, while the application serves.
+        scheduler: Makes jobs of them by the clock, while the application serves.
     """
 
     ingestor: Ingestor
     runner: Runner
+    scheduler: Scheduler
 
     def __init__(
         self, settings: ServerSettings, database: Database, measures: Measures, authentication: Authentication
@@ -77,6 +83,9 @@ class Services:
             self.runner = QueuedRunner(self._agents, jobs, jobs, settings, self._queue, told=told)
         self.measures.watch_jobs(self.runner)
         await self.runner.start()
+        states = open_states(self.settings.database) if self.settings.cron else None
+        self.scheduler = Scheduler(self.settings.cron, Jobs(self.runner), states)
+        await self.scheduler.start()
         try:
             async with AsyncExitStack() as stack:
                 if self.webhooks is not None:
@@ -84,7 +93,7 @@ class Services:
                     await stack.enter_async_context(self.webhooks.running())
                 yield
         finally:
-            await self.runner.close()
+            await asyncio.gather(self.scheduler.close(), self.runner.close())
             if self._queue is not None:
                 await self._queue.close()
             await self.retention.close()

@@ -1,6 +1,7 @@
 """What can be set of the server, in a file and on the command line."""
 
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
 from urllib.parse import urlsplit
@@ -8,6 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from spanhook.errors import ConfigurationError
+from spanhook.schedules import CronEntry
 from spanhook.server.addresses import is_loopback, is_secure, is_unspecified
 from spanhook.server.login import Login
 from spanhook.server.webhook_settings import WebhookSettings
@@ -124,6 +126,7 @@ class ServerSettings(Strict):
         agents: Agents that are served, by the name in their address.
         jobs: How many jobs run at a time in this process.
         queue: Where jobs are put for workers, such as ``redis://HOST``; by default this process runs them.
+        cron: When agents that are served run by the clock.
     """
 
     host: str = "127.0.0.1"
@@ -158,11 +161,23 @@ class ServerSettings(Strict):
     )
     jobs: int = Field(default=16, ge=1, le=1000)
     queue: str = ""
+    cron: tuple[CronEntry, ...] = ()
 
     @field_validator("allowed_hosts")
     @classmethod
     def _lower(cls, given: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(one.lower().strip("[]") for one in given)
+
+    @model_validator(mode="after")
+    def _cron_has_agents(self) -> Self:
+        known = ", ".join(self.agents) or "none"
+        for entry in self.cron:
+            if entry.agent not in self.agents:
+                raise ValueError(f"cron {entry.id!r} is for the agent {entry.agent!r}, and agents has {known}")
+        twice = [one for one, times in Counter(entry.id for entry in self.cron).items() if times > 1]
+        if twice:
+            raise ValueError(f"cron has several entries with the id {twice[0]!r}; ids must be unique")
+        return self
 
     @model_validator(mode="after")
     def _login_has_an_issuer(self) -> Self:
@@ -282,7 +297,7 @@ def _mistakes(error: ValidationError) -> str:
 
 def _said(kind: str, where: tuple[int | str, ...], message: str) -> str:
     if kind == "extra_forbidden":
-        known = {"tokens": Tokens, "retention": Retention, "login": Login}
+        known = {"tokens": Tokens, "retention": Retention, "login": Login, "cron": CronEntry}
         model = known.get(str(where[0]), ServerSettings) if len(where) > 1 else ServerSettings
         return f"unknown setting; expected some of {', '.join(model.model_fields)}"
     return message.removeprefix("Value error, ")

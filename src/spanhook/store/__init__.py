@@ -10,11 +10,13 @@ from spanhook.store.frames import MOST_FRAMES, Frame, FrameMemory, FrameType, Se
 from spanhook.store.ledger import MOST, Amounts, Caps, Ledger, Standing
 from spanhook.store.memory_frames import MemoryFrames
 from spanhook.store.memory_ledger import MemoryLedger
-from spanhook.store.opening import open_approvals
+from spanhook.store.opening import open_approvals, open_states
 from spanhook.store.outbox import Due, Outbox, Outcome, State
+from spanhook.store.rotating_file import RotatingFile
 from spanhook.store.sqlite_frames import SQLiteFrames
 from spanhook.store.sqlite_outbox import Entry as OutboxEntry
 from spanhook.store.sqlite_outbox import SQLiteOutbox
+from spanhook.store.states import MemoryStates, PostgresStates, SQLiteStates, States
 from spanhook.store.waiting import in_worker, may_wait
 
 __all__ = [
@@ -42,20 +44,26 @@ __all__ = [
     "Ledger",
     "MemoryFrames",
     "MemoryLedger",
+    "MemoryStates",
     "Outbox",
     "OutboxEntry",
     "Outcome",
+    "PostgresStates",
     "Reservation",
+    "RotatingFile",
     "SQLiteFrames",
     "SQLiteOutbox",
+    "SQLiteStates",
     "SessionStatistics",
     "Standing",
     "State",
+    "States",
     "digest",
     "in_worker",
     "may_wait",
     "open_approvals",
     "open_book",
+    "open_states",
     "parse_address",
     "sealed",
     "verify",

@@ -1,4 +1,6 @@
-"""Opens the requests for approval at an address; the same object for the same address in one process."""
+"""Opens what is kept at an address: requests for approval, the same object for the same address in one process, and
+states.
+"""
 
 import os
 import threading
@@ -7,6 +9,7 @@ from spanhook.errors import ConfigurationError
 from spanhook.store.addresses import parse_address
 from spanhook.store.approvals import Approvals
 from spanhook.store.memory_approvals import MemoryApprovals
+from spanhook.store.states import MemoryStates, PostgresStates, SQLiteStates, States
 
 _opened: dict[str, Approvals] = {}
 _opening = threading.Lock()
@@ -45,3 +48,24 @@ def _made(scheme: str, url: str, path: str) -> Approvals:
 
         return PostgresApprovals(url)
     return MemoryApprovals()
+
+
+def open_states(url: str) -> States:
+    """The states at an address.
+
+    Args:
+        url: ``memory://``, ``sqlite:///FILE`` or ``postgresql://...``.
+
+    Raises:
+        ConfigurationError: The address cannot be used for states, or a package is missing.
+    """
+    address = parse_address(url)
+    if address.scheme == "postgresql":
+        return PostgresStates(address.url)
+    if address.scheme == "sqlite":
+        if not os.path.isdir(os.path.dirname(address.path)):
+            raise ConfigurationError(f"{url}: there is no folder {os.path.dirname(address.path)!r}; create it")
+        return SQLiteStates(address.path)
+    if address.scheme == "memory":
+        return MemoryStates()
+    raise ConfigurationError(f"{address.shown} cannot keep states; expected sqlite:///FILE or postgresql://...")

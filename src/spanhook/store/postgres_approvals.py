@@ -1,19 +1,13 @@
 """Requests for approval on a PostgreSQL server, for the processes of several machines."""
 
 import json
-import threading
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, TypeVar
 
-from spanhook.errors import ConfigurationError, StoreError
-from spanhook.store._renewal import renewed
-from spanhook.store.addresses import parse_address
+from spanhook.store._postgres_database import PostgresDatabase, storable
 from spanhook.store.approvals import ApprovalRequest, Approvals, ApprovalStatus, Shelf, chosen
 
 T = TypeVar("T")
-TIMEOUT_S = 2
-"""How long to wait for a connection, and for an answer."""
 _LOCK = 0x7370616E686F6F6A
 _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS spanhook_approvals (
@@ -27,7 +21,6 @@ _SCHEMA = (
 _SAVE = """INSERT INTO spanhook_approvals (id, binding, status, place, kept_until, request)
     VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (id) DO UPDATE SET status = excluded.status,
     kept_until = excluded.kept_until, request = excluded.request"""
-_NOW = "SELECT extract(epoch FROM clock_timestamp())::float8"
 
 
 class _Shelf:
@@ -42,11 +35,11 @@ class _Shelf:
         return self._one(query, binding)
 
     def save(self, request: ApprovalRequest) -> None:
-        texts = map(_text, (request.id, request.binding, request.status, request.place))
+        texts = map(storable, (request.id, request.binding, request.status, request.place))
         self._connection.execute(_SAVE, (*texts, request.kept_until, json.dumps(request.as_dict())))
 
     def _one(self, query: str, key: str) -> ApprovalRequest | None:
-        row: Any = self._connection.execute(query, (_text(key),)).fetchone()
+        row: Any = self._connection.execute(query, (storable(key),)).fetchone()
         return None if row is None else ApprovalRequest.of(json.loads(row[0]))
 
 
@@ -63,29 +56,11 @@ class PostgresApprovals(Approvals):
     remote = True
 
     def __init__(self, url: str) -> None:
-        self.shown = parse_address(url).shown
-        try:
-            import psycopg
-            from psycopg.conninfo import conninfo_to_dict
-        except ImportError:
-            raise ConfigurationError(f'{self.shown} needs psycopg; pip install "spanhook[postgres]"') from None
-        self._psycopg: Any = psycopg
-        self._url = url
-        try:
-            conninfo_to_dict(url)
-        except psycopg.Error:
-            raise ConfigurationError(f"{self.shown} cannot be used: it is no address of PostgreSQL") from None
-        self.renew()
-        renewed.add(self)
-
-    def renew(self) -> None:
-        """Open a new connection in a forked child; the one there is belongs to the parent."""
-        self._lock = threading.Lock()
-        self._parents = getattr(self, "_connection", None)  # kept: closing it would end the parent's session
-        self._connection: Any = None
+        self._database = PostgresDatabase(url, _LOCK, _SCHEMA)
+        self.shown = self._database.shown
 
     def change(self, change: Callable[[Shelf], T]) -> T:
-        return self._use(lambda connection, now: change(_Shelf(now, connection)))
+        return self._database.use(lambda connection, now: change(_Shelf(now, connection)))
 
     def requests(
         self, status: ApprovalStatus | None = None, limit: int = 1000, tenant: str | None = None
@@ -97,62 +72,19 @@ class PostgresApprovals(Approvals):
             found = _requests(connection.execute(query).fetchall(), now)
             return chosen(found, status, tenant)[-limit:]
 
-        return self._use(run)
+        return self._database.use(run)
 
     def pending_at(self, place: str) -> list[ApprovalRequest]:
         def run(connection: Any, now: float) -> list[ApprovalRequest]:
             query = "SELECT request FROM spanhook_approvals WHERE place = %s AND status = 'pending' ORDER BY number"
-            found = _requests(connection.execute(query, (_text(place),)).fetchall(), now)
+            found = _requests(connection.execute(query, (storable(place),)).fetchall(), now)
             return [request for request in found if request.status == "pending"]
 
-        return self._use(run)
+        return self._database.use(run)
 
     def close(self) -> None:
-        with self._lock:
-            self._drop()
-
-    def _use(self, run: Callable[[Any, float], T]) -> T:
-        """Run a function in a transaction that no other process's overlaps.
-
-        Raises:
-            StoreError: The server cannot be reached, or refuses.
-        """
-        with self._lock:
-            for again in (True, False):
-                known = self._connection is not None
-                try:
-                    connection = self._connection = self._connection or self._connected()
-                    with connection.transaction():
-                        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-                        return run(connection, float(connection.execute(_NOW).fetchone()[0]))
-                except self._psycopg.Error as error:
-                    away = isinstance(error, self._psycopg.OperationalError | self._psycopg.InterfaceError)
-                    self._drop()
-                    if again and known and away:  # the server may have been restarted since
-                        continue
-                    raise StoreError(f"{self.shown} cannot be used: {type(error).__name__}") from None
-        raise AssertionError
-
-    def _connected(self) -> Any:
-        options = f"-c statement_timeout={TIMEOUT_S * 1000} -c lock_timeout={TIMEOUT_S * 1000}"
-        made = self._psycopg.connect(self._url, autocommit=True, connect_timeout=TIMEOUT_S, options=options)
-        with made.transaction():
-            made.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
-            for statement in _SCHEMA:
-                made.execute(statement)
-        return made
-
-    def _drop(self) -> None:
-        if self._connection is not None:
-            with suppress(Exception):
-                self._connection.close()
-            self._connection = None
+        self._database.close()
 
 
 def _requests(rows: list[Any], now: float) -> list[ApprovalRequest]:
     return [ApprovalRequest.of(json.loads(row[0])).at(now) for row in rows]
-
-
-def _text(text: str) -> str:
-    """A text that PostgreSQL takes."""
-    return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode()

@@ -1,6 +1,6 @@
 """Spans, metrics, events and cost of one ended operation. Knows no hooks."""
 
-from spanhook.telemetry._concealing import Concealer, concealed_for, use_concealers
+from spanhook.telemetry._concealing import Concealer, concealed_data, concealed_for, use_concealers
 from spanhook.telemetry._guardrail import Guardrail, guardrail
 from spanhook.telemetry._report import mark, report, report_decision
 from spanhook.telemetry.accounting import account
@@ -22,6 +22,7 @@ __all__ = [
     "Snapshot",
     "Vector",
     "account",
+    "concealed_data",
     "concealed_for",
     "context_with",
     "counts",

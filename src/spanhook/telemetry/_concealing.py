@@ -67,26 +67,31 @@ def told(op: Record, text: str, in_full: bool) -> str:
 
 def concealed_content(op: Record, found: dict[str, Any]) -> dict[str, Any]:
     """Content by attribute name, concealed; names stay."""
+    return concealed_data(op.identity.tenant_id, found)
+
+
+def concealed_data(tenant_id: str, found: dict[str, Any]) -> dict[str, Any]:
+    """Data about an operation of a tenant, concealed; the names at its top stay. If that fails, nothing of it."""
     if not _active.concealers:
         return found
     try:
         plain = json.loads(json.dumps(found, default=str))
-        return {name: _concealed(op, value) for name, value in plain.items()}
+        return {name: _concealed(tenant_id, value) for name, value in plain.items()}
     except (TypeError, ValueError, RecursionError) as error:
         internal.report("conceal", error, lost=1)
         return {}
 
 
-def _concealed(op: Record, value: Any) -> Any:
+def _concealed(tenant_id: str, value: Any) -> Any:
     if isinstance(value, str):
-        return concealed(op, value)
+        return concealed_for(tenant_id, value)
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()
-        return {concealed(op, name): _concealed(op, one) for name, one in items}
+        return {concealed_for(tenant_id, name): _concealed(tenant_id, one) for name, one in items}
     if isinstance(value, list):
-        return [_concealed(op, one) for one in cast("list[Any]", value)]
+        return [_concealed(tenant_id, one) for one in cast("list[Any]", value)]
     if isinstance(value, int | float) and abs(value) >= 10 ** (_FEWEST_DIGITS - 1):
         said = str(value)
-        new = concealed(op, said)
+        new = concealed_for(tenant_id, said)
         return value if new == said else new
     return value

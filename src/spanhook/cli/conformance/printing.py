@@ -9,7 +9,8 @@ import click
 from spanhook.cli.conformance.checks import CHECKS
 from spanhook.cli.conformance.checks.cells import FAILED, NOT_APPLICABLE, NOT_GATED, OK, Cell
 from spanhook.cli.conformance.report import Line, Report
-from spanhook.export.console import Style, encodable, style_of, width
+from spanhook.export.console import Style, style_of, width
+from spanhook.model import encodable_to
 
 COLUMNS = {
     "denied": "a call that a hook refuses is not made, and its operation alone says so",
@@ -43,7 +44,7 @@ def print_report(report: Report) -> None:
     """Print ``report`` on standard output."""
     style = style_of(sys.stdout)
     for line in _document(report, style):
-        click.echo(encodable(line, sys.stdout), color=style.colour)
+        click.echo(encodable_to(line, sys.stdout), color=style.colour)
 
 
 def _document(report: Report, style: Style) -> Iterator[str]:

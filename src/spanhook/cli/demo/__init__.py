@@ -11,8 +11,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from spanhook.errors import ConfigurationError
-from spanhook.export.console import GAP, Node, Style, encodable, harmless, render, style_of, usage_table, wrap
-from spanhook.model import Usage
+from spanhook.export.console import GAP, Node, Style, render, style_of, usage_table, wrap
+from spanhook.model import Usage, encodable_to, harmless
 from spanhook.version import HOME
 
 if TYPE_CHECKING:
@@ -112,4 +112,4 @@ def _ending(trees: list[Node], style: Style) -> Iterator[str]:
 
 
 def _print(lines: Iterable[str]) -> None:
-    print(encodable("\n".join(lines), sys.stdout), flush=True)  # noqa: T201
+    print(encodable_to("\n".join(lines), sys.stdout), flush=True)  # noqa: T201

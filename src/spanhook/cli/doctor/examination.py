@@ -123,7 +123,7 @@ def _gaps(libraries: Iterable[Library], required: Iterable[str]) -> Iterator[Fin
 def _hooks(registries: Iterable[Hooks]) -> Iterator[HookFound]:
     for bound in dict.fromkeys(one for registry in registries for one in registry.bound):
         limit = None if bound.timeout_ns is None else bound.timeout_ns / 1e9
-        events = tuple(f"{kind}.{phase}" for kind in sorted(bound.kinds) for phase in _phases(bound))
+        events = tuple(f"{kind}.{phase}" for kind in sorted(bound.kinds) for phase in _phases(bound, kind))
         yield HookFound(
             bound.name,
             events,
@@ -137,9 +137,9 @@ def _hooks(registries: Iterable[Hooks]) -> Iterator[HookFound]:
         )
 
 
-def _phases(bound: Bound) -> tuple[str, ...]:
+def _phases(bound: Bound, kind: str) -> tuple[str, ...]:
     if isinstance(bound.hook, Subscription):
-        return bound.hook.phases
+        return bound.hook.topic.phases_of(kind)
     return ("post",) if bound.form in (AFTER, AFTER_NEXT) else ("error",) if bound.form == ERROR else ("pre",)
 
 

@@ -2,7 +2,7 @@
 
 from spanhook.export.console.printer import install
 from spanhook.export.console.rendering import GAP, render, usage_table
-from spanhook.export.console.terminal import Style, encodable, harmless, style_of, width, wrap
+from spanhook.export.console.terminal import Style, style_of, width, wrap
 from spanhook.export.console.tree import Node, Trees
 
 __all__ = [
@@ -10,8 +10,6 @@ __all__ = [
     "Node",
     "Style",
     "Trees",
-    "encodable",
-    "harmless",
     "install",
     "render",
     "style_of",

@@ -12,9 +12,10 @@ from typing import TextIO
 
 from spanhook.engine import listeners, registry
 from spanhook.export.console.rendering import render
-from spanhook.export.console.terminal import encodable, style_of
+from spanhook.export.console.terminal import style_of
 from spanhook.export.console.tree import Node, Trees
 from spanhook.fork import after_fork
+from spanhook.model import encodable_to
 
 
 class Console:
@@ -38,7 +39,7 @@ class Console:
         stream = self.stream if self.stream is not None else sys.stderr
         if stream is None:  # pyright: ignore[reportUnnecessaryComparison] - a program without a console
             return
-        text = encodable(render(tree, style_of(stream)) + "\n", stream)
+        text = encodable_to(render(tree, style_of(stream)) + "\n", stream)
         with suppress(OSError, ValueError), self._writing:
             stream.write(text)
             stream.flush()

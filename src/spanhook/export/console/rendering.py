@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from spanhook.export.console.folding import fold
-from spanhook.export.console.terminal import Style, harmless, width, wrap
+from spanhook.export.console.terminal import Style, width, wrap
 from spanhook.export.console.tree import Node
-from spanhook.model import DecisionRecord, Usage
+from spanhook.model import DecisionRecord, Usage, harmless
 
 GAP = "  "
 MIN_LABEL = 24

@@ -1,10 +1,11 @@
 """What a stream can show: colours, box-drawing characters, its width; and text measured in columns."""
 
-import os
 import shutil
 import unicodedata
 from dataclasses import dataclass
 from typing import Any
+
+from spanhook.model import is_coloured
 
 MIN_WIDTH = 40
 DEFAULT_WIDTH = 110
@@ -65,18 +66,7 @@ class Style:
 def style_of(stream: Any) -> Style:
     """What ``stream`` can show. ``NO_COLOR`` and ``FORCE_COLOR`` are respected (https://no-color.org)."""
     columns, lines = shutil.get_terminal_size((DEFAULT_WIDTH, DEFAULT_HEIGHT))
-    return Style(max(columns, MIN_WIDTH), _is_coloured(stream), _has_boxes(stream), lines)
-
-
-def _is_coloured(stream: Any) -> bool:
-    if os.environ.get("NO_COLOR"):
-        return False
-    if forced := os.environ.get("FORCE_COLOR"):
-        return forced != "0"
-    try:
-        return bool(stream.isatty()) and os.environ.get("TERM") != "dumb"
-    except (AttributeError, ValueError):  # not a real file, or closed
-        return False
+    return Style(max(columns, MIN_WIDTH), is_coloured(stream), _has_boxes(stream), lines)
 
 
 def _has_boxes(stream: Any) -> bool:
@@ -85,15 +75,6 @@ def _has_boxes(stream: Any) -> bool:
     except (UnicodeError, LookupError):
         return False
     return True
-
-
-def encodable(text: str, stream: Any) -> str:
-    """``text`` with escapes for what the stream's encoding cannot represent."""
-    encoding = getattr(stream, "encoding", None) or "utf-8"
-    try:
-        return text.encode(encoding, "backslashreplace").decode(encoding)
-    except LookupError:
-        return text.encode("ascii", "backslashreplace").decode("ascii")
 
 
 def width(text: str) -> int:
@@ -107,22 +88,6 @@ def _columns(character: str) -> int:
     if unicodedata.east_asian_width(character) in "WF":
         return 2
     return 0 if unicodedata.category(character) in ("Mn", "Me", "Cf") else 1
-
-
-_JOINERS = "\u200c\u200d"
-
-
-def harmless(text: str) -> str:
-    """``text`` on one line, without terminal control characters: it may contain a model's output."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(map(_shown, " ".join(text.split())))
-
-
-def _shown(character: str) -> str:
-    if character.isprintable() or character in _JOINERS:
-        return character
-    return character.encode("unicode_escape").decode("ascii")
 
 
 def wrap(text: str, columns: int, lines: int, style: Style) -> list[str]:

@@ -11,6 +11,7 @@ from spanhook.server.routes import (
     jobs,
     policies,
     runs,
+    schedules,
     sync,
     telemetry,
     webhooks,
@@ -26,6 +27,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     budgets.router,
     agents.router,
     jobs.router,
+    schedules.router,
     telemetry.router,
     webhooks.router,
 )

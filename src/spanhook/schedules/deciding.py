@@ -1,0 +1,176 @@
+"""What becomes of each tick: a pure function of what is known and of the time, for whoever holds the state.
+
+A tick is run at most once. One that is not run is passed, for a reason.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from uuid import uuid4
+
+from spanhook.schedules.entry import CronEntry
+from spanhook.schedules.schedule import Schedule
+from spanhook.schedules.state import MOST_RECENT, CronState, Fate, Past, Reason, Running
+
+MOST_MISSED = 100
+"""The most missed ticks that are made up for, with ``missed: all``: the latest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """A tick that is to be run now.
+
+    Attributes:
+        execution_id: The id of this run, ``exec_...``.
+        tick: The time that it is for.
+    """
+
+    execution_id: str
+    tick: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A tick that will not be run, or, if ``lost``, was not run to its end."""
+
+    tick: datetime
+    reason: Reason
+    execution_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """What follows.
+
+    Attributes:
+        state: What is known from now on.
+        run: What is to be run now.
+        passed: What is not.
+    """
+
+    state: CronState
+    run: tuple[Execution, ...] = ()
+    passed: tuple[Passed, ...] = ()
+
+
+def decide(
+    entry: CronEntry,
+    schedule: Schedule,
+    known: CronState | None,
+    now: datetime,
+    lease: timedelta,
+    new_id: Callable[[], str] = lambda: f"exec_{uuid4().hex}",
+) -> Decided:
+    """Deal with the ticks that have come.
+
+    Args:
+        entry: The schedule's settings.
+        schedule: Its ticks.
+        known: Its state; ``None`` if there is none. Then, and after its expression or time zone has changed, ticks
+            count from now on.
+        now: The time.
+        lease: How long an execution counts as under way unless it is extended.
+        new_id: Makes ids of executions.
+    """
+    rule = f"{schedule.expression} {schedule.time_zone}"
+    if known is None:
+        return Decided(CronState(rule, now))
+    alive = tuple(one for one in known.running if one.until > now)
+    passed = [Passed(one.tick, "lost", one.execution_id) for one in known.running if one.until <= now]
+    if known.rule != rule or not entry.enabled:
+        last = max(known.last, now)
+        passed += _passed(known.waiting, "missed")
+        return Decided(CronState(rule, last, alive, (), _recent(known, passed, now)), (), tuple(passed))
+    due = schedule.due(known.last, now)
+    late, in_time, missed = _sorted(entry, due, now)
+    passed += _passed(missed, "missed")
+    started, waiting, overlapping = _fitted(entry, (*known.waiting, *late), in_time, len(alive))
+    passed += _passed(overlapping, "overlapping")
+    run = tuple(Execution(new_id(), tick) for tick in started)
+    running = (*alive, *(Running(one.execution_id, one.tick, now + lease) for one in run))
+    last = due[-1] if due else known.last
+    state = CronState(rule, last, running, tuple(waiting), _recent(known, passed, now))
+    return Decided(state, run, tuple(passed))
+
+
+def ended(
+    known: CronState,
+    execution_id: str,
+    now: datetime,
+    fate: Fate = "completed",
+    *,
+    job_id: str = "",
+    error: str = "",
+) -> CronState:
+    """The state once an execution has ended. One whose lease had ended before is not known any more.
+
+    Args:
+        known: The state before.
+        execution_id: The execution.
+        now: The time.
+        fate, job_id, error: See ``Past``.
+    """
+    over = [one for one in known.running if one.execution_id == execution_id]
+    past = [Past(one.tick, fate, now, execution_id, job_id, error) for one in over]
+    running = tuple(one for one in known.running if one.execution_id != execution_id)
+    return replace(known, running=running, recent=(*known.recent, *past)[-MOST_RECENT:])
+
+
+def extended(known: CronState, execution_id: str, until: datetime) -> CronState:
+    """The state with a longer lease; unchanged if the execution is not known any more."""
+    return replace(
+        known,
+        running=tuple(
+            replace(one, until=max(one.until, until)) if one.execution_id == execution_id else one
+            for one in known.running
+        ),
+    )
+
+
+def _sorted(
+    entry: CronEntry, due: Sequence[datetime], now: datetime
+) -> tuple[Sequence[datetime], Sequence[datetime], Sequence[datetime]]:
+    """Ticks that were missed and are made up for, ticks that have come in time, and ticks that were missed for good."""
+    grace = timedelta(seconds=entry.grace)
+    late = [tick for tick in due if now - tick > grace]
+    in_time = due[len(late) :]
+    if entry.missed != "all" and entry.overlap != "allow":
+        late, in_time = [*late, *in_time[:-1]], in_time[-1:]
+    if entry.missed == "all":
+        made_up = late[-MOST_MISSED:]
+    else:
+        made_up = late[-1:] if entry.missed == "latest" and not in_time else []
+    return made_up, in_time, late[: len(late) - len(made_up)]
+
+
+def _fitted(
+    entry: CronEntry, queue: Sequence[datetime], in_time: Sequence[datetime], alive: int
+) -> tuple[Sequence[datetime], Sequence[datetime], Sequence[datetime]]:
+    """Those of the ticks that are run now, those that wait, and those that are not run because they overlap.
+
+    Args:
+        entry: The settings.
+        queue: Ticks that wait already, or are made up for.
+        in_time: Ticks that have come now.
+        alive: How many executions are under way.
+    """
+    ticks = (*queue, *in_time)
+    if entry.overlap == "allow":
+        return ticks, (), ()
+    now = ticks[:1] if not alive else ()
+    rest = ticks[len(now) :]
+    if entry.missed == "all" and (queue or entry.overlap == "wait"):
+        most = MOST_MISSED
+    else:
+        most = 1 if entry.overlap == "wait" else 0
+    cut = max(len(rest) - most, 0)
+    return now, rest[cut:], rest[:cut]
+
+
+def _passed(ticks: Iterable[datetime], reason: Reason) -> list[Passed]:
+    return [Passed(tick, reason) for tick in ticks]
+
+
+def _recent(known: CronState, passed: Sequence[Passed], now: datetime) -> tuple[Past, ...]:
+    over = (Past(one.tick, one.reason, now, one.execution_id) for one in passed[-MOST_RECENT:])
+    return (*known.recent, *over)[-MOST_RECENT:]
