@@ -311,5 +311,14 @@ INSTRUMENTORS = {
             requirement="starlette >= 0.40, < 2",
             extra="starlette",
         ),
+        Declaration(
+            "strands",
+            instrumentor="spanhook.instrument.strands:StrandsInstrumentor",
+            requirement="strands-agents >= 1.20, < 2",
+            extra="strands",
+            aliases=("strands_agents",),
+            tracing=Tracing(("strands.telemetry.tracer",), "always"),
+            variables=("STRANDS_",),
+        ),
     )
 }

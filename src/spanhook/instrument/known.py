@@ -158,7 +158,6 @@ _AGENTS = (
         ),
     ),
     Known("smolagents", AGENTS),
-    Known("strands", AGENTS, ("strands-agents",), tracing=Tracing(("strands.telemetry.tracer",), "always")),
 )
 
 KNOWN: Final = tuple(sorted((*_PROVIDERS, *_AGENTS), key=lambda known: known.library))

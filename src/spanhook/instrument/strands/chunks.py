@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from strands.agent.agent_result import AgentResult
+from strands.multiagent.base import MultiAgentResult
 from strands.types._events import ToolInterruptEvent, ToolResultEvent
 
 from spanhook.instrument.formats.bedrock import Converse
@@ -56,15 +58,18 @@ class Last:
         self._result: Any = None
 
     def add(self, chunk: Any) -> bool:
-        if isinstance(chunk, dict) and "result" in chunk:
-            self._result, self.complete = chunk["result"], True
+        found = chunk.get("result") if isinstance(chunk, dict) else None
+        if isinstance(found, AgentResult | MultiAgentResult):  # the application's state is in events too
+            self._result, self.complete = found, True
         return True
 
     def response(self) -> tuple[Attributes, Usage | None]:
-        """Nothing is reported here; a result that waits for somebody is no error."""
+        """Nothing is reported here; a run that waits for somebody, or was stopped, has not failed."""
         op = current_record()
         if op is not None and getattr(self._result, "interrupts", None):
             op.left = "interrupted"
+        elif op is not None and getattr(self._result, "stop_reason", None) == "cancelled":
+            op.left = "cancelled"
         return {}, None
 
     def result(self) -> Any:
