@@ -318,7 +318,6 @@ INSTRUMENTORS = {
             extra="strands",
             aliases=("strands_agents",),
             tracing=Tracing(("strands.telemetry.tracer",), "always"),
-            variables=("STRANDS_",),
         ),
     )
 }
