@@ -58,7 +58,8 @@ class Own(_models.Model):
         said = self.turns[min(self.calls, len(self.turns) - 1)]
         self.calls += 1
         await asyncio.sleep(0)
-        for event in events(_told(messages) if said == "" else said):
+        tokens = Tokens() if self.body is not None else Tokens(0, 0)  # without a body, nobody counts them
+        for event in events(_told(messages) if said == "" else said, tokens):
             yield event
 
 
@@ -68,14 +69,13 @@ def _told(messages: Any) -> str:
     return "".join(one.get("text") or json.dumps(one.get("json")) for one in result["content"])
 
 
-def events(said: Turn) -> list[dict[str, Any]]:
+def events(said: Turn, tokens: Tokens) -> list[dict[str, Any]]:
     """The events of a model's stream that says this."""
     start: dict[str, Any] = {}
     delta: dict[str, Any] = {"text": said}
     if not isinstance(said, str):
         start = {"toolUse": {"toolUseId": f"call_{said[0]}", "name": said[0]}}
         delta = {"toolUse": {"input": json.dumps(said[1])}}
-    tokens = Tokens()
     usage = {"inputTokens": tokens.input, "outputTokens": tokens.output, "totalTokens": tokens.total}
     return [
         {"messageStart": {"role": "assistant"}},
@@ -219,7 +219,9 @@ async def _team_streamed(made: Any) -> list[str]:
 
 
 MODEL_WAYS: dict[str, Use] = {"stream": lambda model: _streamed(model.stream(MESSAGES))}
-STRUCTURED_WAYS: dict[str, Use] = {"structured output": lambda model: _structured(model.structured_output(City, MESSAGES))}
+STRUCTURED_WAYS: dict[str, Use] = {
+    "structured output": lambda model: _structured(model.structured_output(City, MESSAGES))
+}
 AGENT_WAYS: dict[str, Use] = {
     "call": lambda agent: str(agent(ASK)).strip(),
     "invoke_async": lambda agent: _said(agent.invoke_async(ASK)),
