@@ -27,9 +27,11 @@ from spanhook.cli.conformance.subject import OVER_HTTP, Subject, Ungated
 
 _TOLD: dict[str, Any] = {"raises": False, "said": FOUND}
 _HTTP: dict[str, Any] = {"asked": ASK, "said": Reply.text, "faults": OVER_HTTP}
+_AT_ONCE = tuple(one for one in OVER_HTTP if one.status != 429)
+"""After a 429, an agent waits for seconds and tries again."""
 _OVER_HTTP = (
     Subject("Strands' OpenAI model", "llm.call", openai_model, MODEL_WAYS, {}, **_HTTP),
-    Subject("a Strands agent's model", "llm.call", openai_agent, AGENT_WAYS, {}, **_HTTP),
+    Subject("a Strands agent's model", "llm.call", openai_agent, AGENT_WAYS, {}, **{**_HTTP, "faults": _AT_ONCE}),
 )
 
 SUBJECTS: tuple[Subject, ...] = (

@@ -100,7 +100,7 @@ def openai_model(body: Body) -> Any:
 
 
 def agent(model: Any, *tools: Any, name: str = "helper", **given: Any) -> Any:
-    return Agent(model=model, tools=[*tools], name=name, callback_handler=None, retry_strategy=None, **given)
+    return Agent(model=model, tools=[*tools], name=name, callback_handler=None, **given)
 
 
 def asking(body: Body) -> Any:
