@@ -2,12 +2,11 @@
 
 from typing import Any
 
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+import pytest
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance.libraries.strands_ways import ASK, tool, using
+from spanhook.cli.conformance.libraries.strands_ways import ASK, Own, agent, tool, using
+from spanhook.cli.conformance.servers.openai_server import Tokens
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import recorder
 from strands.hooks import AfterInvocationEvent, AfterToolCallEvent, BeforeInvocationEvent, BeforeToolCallEvent
@@ -48,24 +47,35 @@ def test_its_hooks_are_told_of_a_refused_tool() -> None:
     assert [one["content"] for one in results] == [[{"text": "Error: not today"}]]
 
 
-def test_its_spans_are_no_operations_of_their_own() -> None:
-    exporter, counted, hooks = InMemorySpanExporter(), list[tuple[str, str | None]](), Hooks()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
+def test_its_spans_are_no_operations_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    body, hooks = Body(), Hooks()
+    made = agent(Own(body, ("look_up", {"query": "tea"}), "done"), tool(Body()))
+    counted, totals = list[tuple[str, str | None]](), list[int]()
 
     @hooks.before("*")
     def count(op: Operation) -> None:
         counted.append((op.kind, op.name))
 
-    with recorder(hooks):
-        provider.add_span_processor(count)
-        made = using(tool)(Body())
-        made.tracer.tracer = provider.get_tracer("strands.telemetry.tracer")
+    @hooks.after("agent.invoke")
+    def total(op: Operation) -> None:
+        totals.append(op.usage.input_tokens)
+
+    with recorder(hooks) as seen:
+        monkeypatch.setattr(made.tracer, "tracer", seen.tracer_provider.get_tracer("strands.telemetry.tracer"))
         made(ASK)
-    assert {one.name for one in exporter.get_finished_spans()} >= {"chat", "execute_tool look_up"}
+    theirs = [one.name for one in seen.spans if (one.instrumentation_scope or one).name.startswith("strands")]
+    assert sorted(theirs) == [
+        "chat",
+        "chat",
+        "execute_event_loop_cycle",
+        "execute_event_loop_cycle",
+        "execute_tool look_up",
+        "invoke_agent helper",
+    ]
     assert counted == [
         ("agent.invoke", "helper"),
         ("llm.call", "own"),
         ("tool.execute", "look_up"),
         ("llm.call", "own"),
     ]
+    assert totals == [2 * Tokens().input]
