@@ -68,7 +68,7 @@ def test_an_answer_may_call_a_tool() -> None:
 def test_an_agent_counts_the_tokens_of_an_answer_that_was_replaced() -> None:
     hooks = Hooks()
 
-    @hooks.after("llm.call")
+    @hooks.after("llm.call", stream="buffer")
     def replace(op: Operation) -> str:
         return "something else"
 

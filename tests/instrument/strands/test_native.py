@@ -5,22 +5,20 @@ from typing import Any
 import pytest
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance.libraries.strands_ways import ASK, Own, agent, tool, using
+from spanhook.cli.conformance.libraries.strands_ways import ASK, Own, agent, events_of_hooks, tool, using
 from spanhook.cli.conformance.servers.openai_server import Tokens
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import recorder
-from strands.hooks import AfterInvocationEvent, AfterToolCallEvent, BeforeInvocationEvent, BeforeToolCallEvent
+
+ALL = ["BeforeInvocationEvent", "BeforeToolCallEvent", "AfterToolCallEvent", "AfterInvocationEvent"]
 
 
 def heard(made: Any) -> list[str]:
     """The names of the library's events, as they happen."""
     events = list[str]()
-    for kind in (BeforeInvocationEvent, BeforeToolCallEvent, AfterToolCallEvent, AfterInvocationEvent):
-        made.hooks.add_callback(kind, lambda event: events.append(type(event).__name__))
+    for name in ALL:
+        made.hooks.add_callback(getattr(events_of_hooks, name), lambda event: events.append(type(event).__name__))
     return events
-
-
-ALL = ["BeforeInvocationEvent", "BeforeToolCallEvent", "AfterToolCallEvent", "AfterInvocationEvent"]
 
 
 def test_its_hooks_run_once() -> None:
@@ -34,7 +32,7 @@ def test_its_hooks_run_once() -> None:
 def test_its_hooks_are_told_of_a_refused_tool() -> None:
     made, hooks = using(tool)(Body()), Hooks()
     results = list[Any]()
-    made.hooks.add_callback(AfterToolCallEvent, lambda event: results.append(event.result))
+    made.hooks.add_callback(events_of_hooks.AfterToolCallEvent, lambda event: results.append(event.result))
     events = heard(made)
 
     @hooks.before("tool.execute")

@@ -71,15 +71,3 @@ def test_a_refused_graph_calls_nobody() -> None:
     with recorder(hooks), pytest.raises(Reject, match="not today"):
         graph_of(body)(ASK)
     assert body.runs == 0
-
-
-def test_the_task_of_a_graph_can_be_rewritten() -> None:
-    body, hooks = Body(), Hooks()
-
-    @hooks.before("run")
-    def rewrite(op: Operation) -> None:
-        op.replace(inputs="Greet me.")
-
-    with recorder(hooks):
-        graph_of(body)(ASK)
-    assert body.seen == [[{"role": "user", "content": [{"text": "Greet me."}]}]]

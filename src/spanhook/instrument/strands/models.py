@@ -152,7 +152,9 @@ def structured(asked: Any, value: Any) -> BaseModel:
         return value
     if isinstance(value, dict) and "role" not in value:
         return asked.model_validate(value)
-    messages = messages_in(value, "an answer is the model class that was asked for, its fields or its JSON", key="parts")
+    messages = messages_in(
+        value, "an answer is the model class that was asked for, its fields or its JSON", key="parts"
+    )
     return asked.model_validate_json(text_in([part for message in messages for part in message["parts"]]))
 
 

@@ -11,9 +11,9 @@ from spanhook import semconv
 from spanhook.instrument.strands.arguments import HANDOFF as GIVEN
 from spanhook.instrument.strands.arguments import TEAM as CALL
 from spanhook.instrument.strands.chunks import Last
-from spanhook.instrument.strands.prompts import messages_of, rewritten
+from spanhook.instrument.strands.prompts import messages_of
 from spanhook.instrument.strands.runs import PROVIDER, again, run_identity
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request
 
 
 def chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
@@ -31,10 +31,6 @@ def team_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
 def team_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
     task = CALL.given(args, kwargs, "task")
     return Request(messages=messages_of(task), inputs=task)
-
-
-def team_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
-    return CALL.having(args, kwargs, task=rewritten(CALL.given(args, kwargs, "task"), change))
 
 
 def team_identity(instance: Any, args: Args, kwargs: Kwargs) -> dict[str, str]:
@@ -71,8 +67,6 @@ TEAM = Adapter(
     identity=team_identity,
     request=team_request,
     output=team_output,
-    rewrite=team_rewrite,
-    takes=frozenset(("inputs", "messages")),
     answer=team_answer,
     chunks=Last,
     answer_chunks=team_events,

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import warnings
 from collections.abc import AsyncIterator, Callable
 from functools import cache
 from importlib import import_module
@@ -13,10 +14,13 @@ from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, 
 from spanhook.cli.conformance.servers.requests import Line
 from spanhook.cli.conformance.subject import Body, Use
 
-strands: Any = import_module("strands")  # it is not in the environment that types are checked in
-_models: Any = import_module("strands.models.model")
-_multiagent: Any = import_module("strands.multiagent")
-_tools: Any = import_module("strands.types.tools")
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    strands: Any = import_module("strands")  # it is not in the environment that types are checked in
+    events_of_hooks: Any = import_module("strands.hooks")
+    _models: Any = import_module("strands.models.model")
+    _multiagent: Any = import_module("strands.multiagent")
+    _tools: Any = import_module("strands.types.tools")
 Agent, GraphBuilder, Swarm = strands.Agent, _multiagent.GraphBuilder, _multiagent.Swarm
 
 ASK = "Say hello."
@@ -138,7 +142,7 @@ def own_tool(body: Body) -> Any:
     class LookUp(_tools.AgentTool):
         tool_name = "look_up"
         tool_type = "own"
-        tool_spec: Any = {  # noqa: RUF012
+        tool_spec: Any = {
             "name": "look_up",
             "description": "Look something up.",
             "inputSchema": {"json": {"type": "object", "properties": {"query": {"type": "string"}}}},
