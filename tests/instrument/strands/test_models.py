@@ -65,17 +65,19 @@ def test_an_answer_may_call_a_tool() -> None:
     assert [next(iter(one["content"][0])) for one in made.messages] == ["text", "toolUse", "toolResult", "text"]
 
 
-def test_an_agent_counts_the_tokens_of_an_answer_that_was_replaced() -> None:
-    hooks = Hooks()
+def test_the_tokens_of_an_answer_that_was_replaced_are_counted() -> None:
+    used, hooks = list[int](), Hooks()
+    hooks.after("agent.invoke")(lambda op: used.append(op.usage.input_tokens))
 
-    @hooks.after("llm.call", stream="buffer")
-    def replace(op: Operation) -> str:
+    @hooks.around("llm.call", stream="buffer")
+    def replace(op: Operation) -> Any:
+        yield
         return "something else"
 
     with recorder(hooks):
         result = agent(Own(Body()))(ASK)
     assert str(result).strip() == "something else"
-    assert result.metrics.accumulated_usage["inputTokens"] == Tokens().input
+    assert used == [Tokens().input]
 
 
 class Cached(Own):

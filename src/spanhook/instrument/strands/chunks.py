@@ -22,22 +22,16 @@ class ModelChunks:
 
     def __init__(self, instance: Any, args: Args, kwargs: Kwargs) -> None:
         messages = args[0] if args else kwargs.get("messages")
+        self.keep = False
         self._chunks: Any = _CONVERSE.chunks({"messages": messages or []}, _same)
         self._apart = counts_apart(instance)
-
-    @property
-    def keep(self) -> bool:
-        return self._chunks.keep
-
-    @keep.setter
-    def keep(self, kept: bool) -> None:
-        self._chunks.keep = kept
 
     @property
     def complete(self) -> bool:
         return self._chunks.complete
 
     def add(self, chunk: Any) -> bool:
+        self._chunks.keep = self.keep
         return self._chunks.add(chunk)
 
     def response(self) -> tuple[Attributes, Usage | None]:

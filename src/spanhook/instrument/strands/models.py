@@ -75,13 +75,6 @@ def model_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Pa
     return CONVERSE.payload({}, value)
 
 
-def model_amend(before: Any, _instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Payload:
-    """An answer that replaces another one, whose usage it keeps: the agent adds it up."""
-    made = CONVERSE.payload({}, value)
-    known = before if isinstance(before, dict) else {}
-    return {**made, **{name: known[name] for name in ("usage", "metrics") if name in known}}
-
-
 def model_events(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Iterable[Any]:
     payload = CONVERSE.payload({}, value)
     return (data for _, data in CONVERSE.events({}, payload))
@@ -102,10 +95,9 @@ MODEL = Adapter(
     rewrite=model_rewrite,
     takes=_TAKES,
     answer=model_answer,
-    amend=model_amend,
     chunks=ModelChunks,
     answer_chunks=model_events,
-    texts=CONVERSE.texts(dict),
+    texts=CONVERSE.texts(lambda told, _chunk: told),
     model_layer=True,
     carries=model_carries,
     transport_of=frozenset((STRANDS_MODEL,)),  # structured output may be made of a stream
@@ -179,7 +171,6 @@ OUTPUT = replace(
     output=structured_output,
     rewrite=output_rewrite,
     answer=output_answer,
-    amend=None,
     chunks=OutputChunks,
     answer_chunks=output_events,
     texts=None,

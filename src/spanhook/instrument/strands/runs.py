@@ -63,18 +63,11 @@ def run_output(result: Any) -> list[Message]:
     return [{"role": "assistant", "parts": [{"type": "text", "content": text}]}] if text else []
 
 
-def run_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> AgentResult:
+def run_answer(instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> AgentResult:
     if isinstance(value, AgentResult):
         return value
-    message = response(value)
-    return AgentResult(stop_reason="end_turn", message=message, metrics=EventLoopMetrics(), state={})
-
-
-def run_amend(before: Any, instance: Any, args: Args, kwargs: Kwargs, value: Any) -> AgentResult:
-    made = run_answer(instance, args, kwargs, value)
-    if made is value or not isinstance(before, AgentResult):
-        return made
-    return replace(before, message=made.message, structured_output=None)
+    metrics = getattr(instance, "event_loop_metrics", None) or EventLoopMetrics()
+    return AgentResult(stop_reason="end_turn", message=response(value), metrics=metrics, state={})
 
 
 def run_events(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Iterable[Any]:
@@ -114,7 +107,6 @@ RUN = Adapter(
     rewrite=run_rewrite,
     takes=frozenset(("inputs", "messages")),
     answer=run_answer,
-    amend=run_amend,
     chunks=Last,
     answer_chunks=run_events,
 )
@@ -151,7 +143,6 @@ OUTPUT = replace(
     output=output_messages,
     rewrite=output_rewrite,
     answer=output_answer,
-    amend=None,
     chunks=None,
     answer_chunks=None,
 )

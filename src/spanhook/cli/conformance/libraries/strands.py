@@ -26,12 +26,12 @@ from spanhook.cli.conformance.servers.openai_server import Reply
 from spanhook.cli.conformance.subject import OVER_HTTP, Subject, Ungated
 
 _TOLD: dict[str, Any] = {"raises": False, "said": FOUND}
-_HTTP: dict[str, Any] = {"asked": ASK, "said": Reply.text, "faults": OVER_HTTP}
+_HTTP: dict[str, Any] = {"asked": ASK, "said": Reply.text}
 _AT_ONCE = tuple(one for one in OVER_HTTP if one.status != 429)
 """After a 429, an agent waits for seconds and tries again."""
 _OVER_HTTP = (
-    Subject("Strands' OpenAI model", "llm.call", openai_model, MODEL_WAYS, {}, **_HTTP),
-    Subject("a Strands agent's model", "llm.call", openai_agent, AGENT_WAYS, {}, **{**_HTTP, "faults": _AT_ONCE}),
+    Subject("Strands' OpenAI model", "llm.call", openai_model, MODEL_WAYS, {}, faults=OVER_HTTP, **_HTTP),
+    Subject("a Strands agent's model", "llm.call", openai_agent, AGENT_WAYS, {}, faults=_AT_ONCE, **_HTTP),
 )
 
 SUBJECTS: tuple[Subject, ...] = (

@@ -1,4 +1,4 @@
-"""Agents, graphs, swarms, models and tools of Strands Agents, made so that they count, and every way of calling them."""
+"""Agents, graphs, swarms, models and tools of Strands, made so that they count, and every way of calling them."""
 
 import asyncio
 import json
