@@ -250,6 +250,8 @@ class Adapter:
         follows: Further operations that follow from the call's result or exception, which it is also given; see
             ``Following``.
         ends_complete: A stream's operation ends with the chunk that completes it, for consumers that read no further.
+        result_last: With ``ends_complete``: the chunk that completes the stream is the result, and the others are not part
+            of it, so that hooks decide about the result before that chunk goes out.
         opaque: The stream runs no application code, so no context is attached around its steps.
         model_layer: This is a framework's view of a model or tool: a call directly inside it that carries its request,
             such as a client's, is its transport; see ``absorption``.
@@ -311,6 +313,7 @@ class Adapter:
     failure: Callable[[Any, Args, Kwargs, BaseException], tuple[Attributes, Usage | None]] | None = None
     follows: Callable[[Any, Args, Kwargs, Any, BaseException | None], Iterable["Following"]] | None = None
     ends_complete: bool = False
+    result_last: bool = False
     opaque: bool = False
     model_layer: bool = False
     relays: bool = False

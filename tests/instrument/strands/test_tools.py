@@ -67,7 +67,8 @@ def test_a_tool_that_fails_is_an_error_although_nothing_is_raised(make: Any) -> 
     assert (seen.spans[1].attributes or {})["spanhook.status"] == "error"
 
 
-def test_a_result_that_is_refused_is_not_told() -> None:
+@pytest.mark.parametrize("make", [tool, own_tool])
+def test_a_result_that_is_refused_is_not_told(make: Any) -> None:
     body, hooks = Body(), Hooks()
 
     @hooks.after("tool.execute")
@@ -75,10 +76,26 @@ def test_a_result_that_is_refused_is_not_told() -> None:
         raise Reject("not for you")
 
     with recorder(hooks):
-        made = using(tool)(body)
+        made = using(make)(body)
         made(ASK)
     assert body.runs == 1
     assert [(one["status"], one["content"]) for one in told(made)] == [("error", [{"text": "Error: not for you"}])]
+
+
+@pytest.mark.parametrize("make", [tool, own_tool])
+def test_a_result_that_is_replaced_is_not_told(make: Any) -> None:
+    body, hooks = Body(), Hooks()
+
+    @hooks.around("tool.execute")
+    def replace(op: Operation) -> Any:
+        yield
+        return "something else"
+
+    with recorder(hooks):
+        made = using(make)(body)
+        made(ASK)
+    assert body.runs == 1
+    assert [(one["status"], one["content"]) for one in told(made)] == [("success", [{"text": "something else"}])]
 
 
 def test_a_tool_called_through_its_agent_is_gated() -> None:
@@ -88,8 +105,9 @@ def test_a_tool_called_through_its_agent_is_gated() -> None:
     def refuse(op: Operation) -> None:
         raise Reject("not today")
 
+    made = using(tool)(body)
     with recorder(hooks):
-        result = using(tool)(body).tool.look_up(query="tea")
+        result = made.tool.look_up(query="tea")
     assert (result["status"], body.runs) == ("error", 0)
 
 

@@ -82,14 +82,13 @@ class OutputChunks(Last):
 class ToolChunks(Last):
     """What a tool yields. An agent reads no further than the event with the result."""
 
+    _waits = False
+
     def add(self, chunk: Any) -> bool:
         if isinstance(chunk, ToolResultEvent):
             self._result, self.complete = chunk.tool_result, True
         elif isinstance(chunk, ToolInterruptEvent):
-            self._result, self.complete = None, True
-            op = current_record()
-            if op is not None:
-                op.left = "interrupted"
+            self._result, self.complete, self._waits = None, True, True
         else:
             self._result = chunk
         return True
@@ -99,4 +98,5 @@ class ToolChunks(Last):
         op = current_record()
         if op is not None:
             op.result = self._result
+            op.left = "interrupted" if self._waits else op.left
         return {}, None

@@ -124,6 +124,7 @@ TOOL = Adapter(
     answer_chunks=tool_events,
     fault=tool_fault,
     ends_complete=True,
+    result_last=True,
     model_layer=True,
     carries=tool_carries,
 )
