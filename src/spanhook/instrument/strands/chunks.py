@@ -50,6 +50,7 @@ class Last:
     def __init__(self, _instance: Any, _args: Args, _kwargs: Kwargs) -> None:
         self.keep = self.complete = False
         self._result: Any = None
+        self._op = current_record()  # what is current when its chunks have been read depends on who reads them
 
     def add(self, chunk: Any) -> bool:
         found = chunk.get("result") if isinstance(chunk, dict) else None
@@ -59,7 +60,7 @@ class Last:
 
     def response(self) -> tuple[Attributes, Usage | None]:
         """Nothing is reported here; a run that waits for somebody, or was stopped, has not failed."""
-        op = current_record()
+        op = self._op
         if op is not None and getattr(self._result, "interrupts", None):
             op.left = "interrupted"
         elif op is not None and getattr(self._result, "stop_reason", None) == "cancelled":
@@ -95,7 +96,7 @@ class ToolChunks(Last):
 
     def response(self) -> tuple[Attributes, Usage | None]:
         """Nothing is reported here, but whether the tool has failed is seen in its result."""
-        op = current_record()
+        op = self._op
         if op is not None:
             op.result = self._result
             op.left = "interrupted" if self._waits else op.left
