@@ -60,11 +60,12 @@ class Last:
 
     def response(self) -> tuple[Attributes, Usage | None]:
         """Nothing is reported here; a run that waits for somebody, or was stopped, has not failed."""
-        op = self._op
-        if op is not None and getattr(self._result, "interrupts", None):
-            op.left = "interrupted"
-        elif op is not None and getattr(self._result, "stop_reason", None) == "cancelled":
-            op.left = "cancelled"
+        op, result = self._op, self._result
+        if op is not None and isinstance(result, AgentResult | MultiAgentResult):
+            if getattr(result, "interrupts", None):
+                op.left = "interrupted"
+            elif getattr(result, "stop_reason", None) == "cancelled":
+                op.left = "cancelled"
         return {}, None
 
     def result(self) -> Any:
