@@ -250,8 +250,8 @@ class Adapter:
         follows: Further operations that follow from the call's result or exception, which it is also given; see
             ``Following``.
         ends_complete: A stream's operation ends with the chunk that completes it, for consumers that read no further.
-        result_last: With ``ends_complete``: the chunk that completes the stream is the whole result, and hooks decide about
-            it before that chunk goes out.
+        result_last: With ``ends_complete``: the chunk that completes the stream is the whole result, and hooks decide
+            about it before it goes out.
         opaque: The stream runs no application code, so no context is attached around its steps.
         model_layer: This is a framework's view of a model or tool: a call directly inside it that carries its request,
             such as a client's, is its transport; see ``absorption``.
