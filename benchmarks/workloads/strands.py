@@ -9,11 +9,11 @@ from benchmarks.workloads import Operation
 
 strands: Any = import_module("strands")  # it is not in the environment that types are checked in
 _Model: Any = import_module("strands.models.model").Model
-_CALL = (
+_CALL: tuple[dict[str, Any], dict[str, Any]] = (
     {"start": {"toolUse": {"toolUseId": "call_1", "name": "add"}}},
     {"toolUse": {"input": json.dumps({"a": 1, "b": 2})}},
 )
-_END = {"start": {}}, {"text": "All done."}
+_END: tuple[dict[str, Any], dict[str, Any]] = {"start": {}}, {"text": "All done."}
 _USED = {"inputTokens": 20, "outputTokens": 8, "totalTokens": 28}
 
 
