@@ -1,6 +1,7 @@
 """Tools: every sort of them, what hooks see and answer, failures, interrupts, tools of MCP servers."""
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -167,10 +168,12 @@ def test_an_agent_as_a_tool_is_a_run_inside_of_it() -> None:
 
 
 SERVER = '''
-from mcp.server.lowlevel import Server
-from mcp.server.fastmcp import FastMCP
+try:
+    from mcp.server.mcpserver import MCPServer
+except ImportError:  # version 1 of the SDK
+    from mcp.server.fastmcp import FastMCP as MCPServer
 
-server = FastMCP("leaves")
+server = MCPServer("leaves")
 
 
 @server.tool()
@@ -184,14 +187,10 @@ server.run()
 
 
 def test_a_tool_of_an_mcp_server_is_one_call(tmp_path: Path) -> None:
-    mcp: Any = pytest.importorskip("mcp")
-    if not hasattr(mcp, "StdioServerParameters") or _newer():
-        pytest.skip("servers are made otherwise in version 2 of the SDK")
-    from importlib import import_module
-
     (tmp_path / "server.py").write_text(SERVER)
-    command = mcp.StdioServerParameters(command=sys.executable, args=[str(tmp_path / "server.py")])
-    stdio, client = import_module("mcp.client.stdio"), import_module("strands.tools.mcp").MCPClient
+    stdio: Any = import_module("mcp.client.stdio")
+    command = stdio.StdioServerParameters(command=sys.executable, args=[str(tmp_path / "server.py")])
+    client: Any = import_module("strands.tools.mcp").MCPClient
     hooks, counted = Hooks(), list[Any]()
     hooks.before("tool.execute")(lambda op: counted.append(op.name))
     with recorder(hooks), client(lambda: stdio.stdio_client(command)) as connected:
@@ -199,9 +198,3 @@ def test_a_tool_of_an_mcp_server_is_one_call(tmp_path: Path) -> None:
         made(ASK)
     assert [one["content"] for one in told(made)] == [[{"text": FOUND}]]
     assert counted == ["look_up"]
-
-
-def _newer() -> bool:
-    from importlib.metadata import version
-
-    return int(version("mcp").partition(".")[0]) > 1
