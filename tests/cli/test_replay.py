@@ -13,6 +13,7 @@ import spanhook
 from spanhook import Reject
 from spanhook.cli.load import hooks as of_load
 from spanhook.cli.load.performing import perform
+from spanhook.cli.load.policies import serving
 from spanhook.cli.load.scenarios import script
 from spanhook.cli.replay import replayed
 from spanhook.cli.replay.document import Document
@@ -199,7 +200,7 @@ def test_a_load_is_decided_as_it_was(tmp_path: Path) -> None:
     level = log.level
     log.setLevel("CRITICAL")
     try:
-        with recording(of_load.hooks) as made, tracing_context(enabled=False):
+        with serving(), recording(of_load.hooks) as made, tracing_context(enabled=False):
             perform(list(script(45, 1, with_foreign=False)), 1, lambda: None)
     finally:
         log.setLevel(level)

@@ -1,5 +1,7 @@
 """What the matrices need of libraries that are not in every environment."""
 
+import gc
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -23,3 +25,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for what in ("UserWarning", "DeprecationWarning", "ResourceWarning", "RuntimeWarning"):
             item.add_marker(pytest.mark.filterwarnings(f"ignore::{what}"))
+
+
+def pytest_sessionfinish() -> None:
+    """Let go of LiteLLM's open connections here: pytest collects the last ones when no test ignores warnings."""
+    if is_here("litellm"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for _ in range(5):  # as pytest does: finalizers make garbage, too
+                gc.collect()

@@ -9,9 +9,13 @@ import pytest
 from spanhook import Hooks, Operation
 from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.testing import recorder
-from tests.conformance.everything import CASES, named, one_way_each
+from tests.conformance.everything import CASES, ONCE, named, one_way_each
 
-OURS = ("spanhook.engine.", "spanhook.gating.", "spanhook.model.", "spanhook.concurrency.")
+NOT_OURS = ("spanhook.cli.", "spanhook.testing")
+"""What runs the matrix, and what it calls."""
+
+CYCLES = {("a model of functions of Pydantic AI", "request_stream")}
+"""What leaves a cycle: the operation's result is the response, whose body leads back to the operation."""
 
 
 def plain() -> Hooks:
@@ -46,7 +50,7 @@ def awaited() -> Hooks:
 def left_behind(use: Callable[[], Any]) -> list[str]:
     """The types of what only the garbage collector finds after a use."""
     use()  # what is made once
-    gc.collect()
+    gc.freeze()  # a collection looks at nothing that is there already, which would take most of the time
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
@@ -56,6 +60,7 @@ def left_behind(use: Callable[[], Any]) -> list[str]:
     finally:
         gc.set_debug(0)
         gc.enable()
+        gc.unfreeze()
         gc.garbage.clear()
 
 
@@ -63,13 +68,19 @@ def left_behind(use: Callable[[], Any]) -> list[str]:
 @pytest.mark.parametrize("case", one_way_each(CASES), ids=named)
 def test_a_call_leaves_no_cycle(case: tuple[Subject, str], hooks: Callable[[], Hooks]) -> None:
     subject, way = case
-    thing = subject.make(Body())
+    kept = subject.make(Body())
+
+    def call() -> None:
+        settle(subject.ways[way](subject.make(Body()) if subject.name in ONCE else kept))
+
     with recorder(hooks()) as seen:
 
         def use() -> None:
-            settle(subject.ways[way](thing))
+            call()
             seen.operations.clear()
 
-        ours = [one for one in left_behind(use) if one.startswith(OURS)]
-    if ours:  # only in cycles that the library makes of its own, such as LangGraph of the exception of a hand-off
-        assert left_behind(lambda: settle(subject.ways[way](thing))), ours
+        ours = [one for one in left_behind(use) if one.startswith("spanhook.") and not one.startswith(NOT_OURS)]
+    if (subject.name, way) in CYCLES:
+        assert ours, "it leaves none any more: take it out of CYCLES"
+    elif ours:  # only in cycles that the library makes of its own, such as LangGraph of the exception of a hand-off
+        assert left_behind(call), ours

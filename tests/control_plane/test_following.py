@@ -25,8 +25,10 @@ def port() -> int:
         return free.getsockname()[1]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("processes", "changes"), [(3, 12), (20, 200)])
+@pytest.mark.parametrize(
+    ("processes", "changes"),
+    [pytest.param(3, 12, marks=pytest.mark.slow), pytest.param(20, 200, marks=pytest.mark.e2e)],  # the latter waits
+)
 def test_processes_follow_changes_while_the_server_restarts(
     tmp_path: Path, port: int, processes: int, changes: int
 ) -> None:

@@ -14,6 +14,9 @@ import spanhook
 from spanhook import ConfigurationError, Hook, Hooks, Operation, Settings
 from spanhook.definitions import HookDefinition, HookRegistry
 from spanhook.definitions.middleware import form_of
+from spanhook.hooks.budget import Budget
+from spanhook.hooks.rate_limit import RateLimit
+from spanhook.model import Identity
 from spanhook.testing import recorder
 from tests.definitions.parts import ACME, Middleware, call, definition, noting, search
 
@@ -350,3 +353,28 @@ def test_an_update_leaves_no_moment_without_the_gate() -> None:
 def test_a_registry_holds_at_least_one_hook_for_an_event(most: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"max_per_event=.*; expected a whole number above 0"):
         HookRegistry(max_per_event=most)
+
+
+def test_what_definitions_count_is_their_own() -> None:
+    budget = {
+        "handler_ref": "spanhook.hooks.budget:Budget",
+        "event_type": "llm.call",
+        "config": {"tokens": 9, "per": "all"},
+    }
+    limit = {
+        "handler_ref": "spanhook.hooks.rate_limit:RateLimit",
+        "event_type": "llm.call",
+        "config": {"limit": "5/minute"},
+    }
+    registry = HookRegistry()
+    for tenant, name in (("acme", "daily"), ("globex", "daily"), ("", "daily"), ("acme", "monthly")):
+        for given in (budget, limit):
+            registry.register({**given, "name": name, "tenant_id": tenant})
+    handlers: list[Any] = [one.handler for one in registry.registered()]
+    accounts = {one._account(Identity(tenant_id="acme"), "enforce")[0] for one in handlers if type(one) is Budget}
+    assert len(accounts) == 4
+    counted = set[Any]()
+    for limiting in (one for one in handlers if type(one) is RateLimit):
+        with spanhook.context(tenant_id="acme"), spanhook.operation("llm.call", "m") as op:
+            counted.add(limiting._names(op))
+    assert len(counted) == 4

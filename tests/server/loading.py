@@ -61,9 +61,10 @@ class Load:
         return len(self.runs) + len(self.descriptions) + len(self.approved)
 
     def wait_for(self, number: int) -> None:
-        """Wait until so many changes more were acknowledged."""
-        for _ in range(number):
+        """Wait until so many changes more were acknowledged, and some of each kind."""
+        while number > 0 or not (self.runs and self.descriptions and self.approved):
             assert self._enough.acquire(timeout=120)
+            number -= 1
 
     def end(self) -> None:
         self._ended.set()

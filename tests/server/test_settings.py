@@ -39,6 +39,8 @@ def test_what_is_given_overrides_the_file(tmp_path: Path) -> None:
         ("tokens: {issuer: a, audience: b, jwks: 'http://login.example/keys'}", "expected https://"),
         ("tokens: {audience: b, secret_env: x}", "issuer"),
         ("tokens: {issuer: a, secret_env: x}", "audience"),
+        ("ports: 1", "ports: unknown setting; expected some of host, port, "),
+        ("retention: {size: 5}", "retention.size: unknown setting; expected some of days, totals_days, size_mb"),
     ],
 )
 def test_a_mistake_is_named(tmp_path: Path, text: str, said: str) -> None:

@@ -119,6 +119,9 @@ def test_open_requests_of_a_place_are_found_among_many(approvals: Approvals) -> 
     assert [one.id for one in approvals.pending_at("here")] == ["b"]
     assert [one.id for one in approvals.requests("pending", 2)] == ["18", "19"]
     assert [one.id for one in approvals.requests(limit=1)] == ["19"]
+    assert approvals.requests(tenant="of nobody") == []
+    (whose,) = {one.tenant_id for one in approvals.requests()}
+    assert len(approvals.requests(limit=5, tenant=whose)) == 5
 
 
 def test_what_is_denied_stays_so(approvals: Approvals) -> None:

@@ -141,7 +141,7 @@ def revoke_key(ctx: click.Context, key_id: str, **given: Any) -> int:
         return await KeyStore(database).revoke(LOCAL, key_id)
 
     if not _with_database(ctx, given, revoke):
-        raise ConfigurationError(f"there is no key {key_id!r} that holds; spanhook serve keys list shows them")
+        raise ConfigurationError(f"there is no valid key {key_id!r}; `spanhook serve keys list` shows those that are")
     click.echo(f"revoked {key_id}")
     return 0
 

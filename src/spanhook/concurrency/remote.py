@@ -46,7 +46,8 @@ class Remote:
         name: str,
         discard: Callable[[], None] = lambda: None,
     ) -> None:
-        self._make, self._context, self._bell, self._discard = make, context, bell, discard
+        self._make, self._bell, self._discard = make, bell, discard
+        self._context: contextvars.Context | None = context
         self.name = name
         self.blocked = 0.0
         if private_loops.here():
@@ -148,6 +149,7 @@ class Remote:
         if not self._take_ticket(ticket):
             return
         context = self._context
+        assert context is not None
         context.run(owner.set, self)
         self._goes_on()
         self._task = asyncio.get_running_loop().create_task(self._run(), context=context)
@@ -170,9 +172,8 @@ class Remote:
         if task.cancelled():  # cancelled before its first step
             self._discard()
             self.error = asyncio.CancelledError()
-        # What refers back to this object, as the context does by `owner`, would keep it until the next collection.
-        self._task = self._paused = None
-        del self._context, self._make, self._discard
+        # Both refer back to this object, the context by `owner`, and would keep it until the next collection.
+        self._task = self._context = None
         self._say(DONE)
 
     def _say(self, message: str) -> None:

@@ -6,12 +6,14 @@ import time
 from typing import Any
 from uuid import uuid4
 
-from spanhook.control_plane.applying import GATE, Applied
+from spanhook.control_plane.applying import Applied
 from spanhook.control_plane.client import Client, Unreachable
 from spanhook.control_plane.counting import Counting
 from spanhook.engine import registry
 from spanhook.version import __version__
 
+_OURS = "spanhook."
+"""How the names of hooks begin that refuse calls while hooks are loaded, or while there is no set yet."""
 MOST = 500
 """How many hooks and problems are told at most."""
 _LONGEST = 500
@@ -104,5 +106,5 @@ def _registered(applied: Applied) -> list[dict[str, Any]]:
             "mode": hook.mode or "enforce",
         }
         for hook in registry.hooks
-        if id(hook) not in theirs and hook.name != GATE
+        if id(hook) not in theirs and not hook.name.startswith(_OURS)
     ]

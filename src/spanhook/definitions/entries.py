@@ -110,6 +110,8 @@ class Entering:
     def defined(self, definition: HookDefinition, figures: Figures, source: str) -> RegisteredHook:
         marked = self._allowed.load(definition.handler_ref)
         handler: Any = marked.build(definition.config)
+        if isinstance(handler, Hook):  # what it counts, it counts under its own name
+            handler.name, handler.tenant_id = definition.name, definition.tenant_id
         return self._made(handler, definition, definition, figures, source)
 
     def loaded(self, definition: HookDefinition, figures: Figures, directory: str | Path) -> RegisteredHook:

@@ -84,7 +84,7 @@ class AllowList:
             raise ConfigurationError(
                 f"handler_ref {reference!r} is not marked as a hook; decorate the class with @handler"
             )
-        if cls.__module__ != module_name:
+        if not f"{cls.__module__}.".startswith(f"{module_name}."):  # a package may show what its own modules define
             raise ConfigurationError(
                 f"handler_ref {reference!r}: {name} is defined in {cls.__module__}; write '{cls.__module__}:{name}'"
             )

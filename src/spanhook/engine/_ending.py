@@ -68,8 +68,9 @@ class Ending:
         return run
 
     def _release(self, op: Record) -> None:
-        """Nothing has to be kept or ended any more."""
+        """Nothing has to be kept, read or ended any more."""
         self.hand = int
+        self._reading = None  # what it reads may lead back here
         if self._run is not None:
             _unfinished.discard(self._run)
         if op.parent is not None:

@@ -75,7 +75,7 @@ class Track(Steps):
         body = body_of(op, response)
         if body is not None:
             self.source, self._body, self._reading = body.stream, body, reading(op, body)
-            self._flow = self._windowed = None
+            self._flow = self._windowed = self.brief = None
             self._hold_back(op)
         return body
 

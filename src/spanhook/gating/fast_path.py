@@ -179,7 +179,6 @@ def _leave_generators(op: Record, plan: Plan, passed: Passed, cells: list[int]) 
             generator.send(view.result if bound.reads else None)
         except StopIteration as stop:  # no local keeps it: it holds the frames of the whole call
             ended = now()
-            view._locked = RETURNED
             if stop.value is not None or view._changed or before + ended - started > limit:
                 passed.told = None, stop, ended - started, view, generator
         except BaseException as raised:
@@ -188,13 +187,14 @@ def _leave_generators(op: Record, plan: Plan, passed: Passed, cells: list[int]) 
         else:
             ended = now()
             passed.told = None, None, ended - started, view, generator
+        view._locked = RETURNED
         if passed.told is not None:
-            view._locked = RETURNED
             entered.append(place)
             return False
+        taken = before + ended - started
         cells[slot] += 1
-        cells[slot + 1] += before + ended - started
-        passed.spent += before + ended - started
+        cells[slot + 1] += taken
+        passed.spent += taken
         started = ended
         if op.latch is not None:
             return False

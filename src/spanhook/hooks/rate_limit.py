@@ -157,7 +157,8 @@ class RateLimit(Hook):
     def _names(self, op: Operation) -> tuple[str, ...]:
         """What is counted together. Users, sessions and runs of different tenants are different ones."""
         identity = op.identity
-        kept = [self.name, op.mode, identity.tenant_id if {"run", "session", "user"} & set(self._config.per) else ""]
+        whose = identity.tenant_id if {"run", "session", "user"} & set(self._config.per) else self.tenant_id
+        kept = [self.name, op.mode, whose]
         for per in self._config.per:
             value = _value(per, op, identity)
             if not value and self._config.missing == "refuse":

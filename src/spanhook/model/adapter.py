@@ -68,6 +68,9 @@ NAMING_KEYS: Mapping[str, str] = {
 class Chunks(Protocol):
     """Adds up the chunks of one stream. ``add`` runs per chunk, so it keeps only what ``response`` needs.
 
+    A class may also have ``brief(chunk)``, which takes a chunk of the usual form in its place, and shows it; it returns
+    false, and takes nothing, if the chunk is any other, and raises nothing.
+
     Attributes:
         keep: Set if a hook or content capture will ask for ``result``.
         complete: The last chunk has arrived: a consumer that closes the stream now has not stopped early.

@@ -99,13 +99,12 @@ class Authentication:
         """
         if self.openid is None:
             raise Problem("not_found", "there is nothing here")
-        address = address_of(scope)
-        await self._rates.check_failures(address)
         try:
             return await self.openid.finish(given, login)
         except Problem as problem:
-            if problem.code == "credentials_invalid":
-                await self._rates.count_failure(address)
+            if problem.code == "credentials_invalid":  # as in `_counted`
+                await self._rates.check_failures(address_of(scope))
+                await self._rates.count_failure(address_of(scope))
             raise
 
     async def _of_session(self, session: str) -> Principal:

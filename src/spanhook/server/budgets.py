@@ -33,7 +33,6 @@ class Known:
         config: Its settings.
         standing: How it stands; ``None`` if that is not known.
         unknown: Why it is not known.
-        title: What people call it.
     """
 
     source: Literal["definition", "policy"]
@@ -45,7 +44,6 @@ class Known:
     config: Mapping[str, Any]
     standing: Standing | None = None
     unknown: str = ""
-    title: str = ""
 
 
 class Budgets:
@@ -70,7 +68,7 @@ class Budgets:
             StoreError: The database cannot be used now.
         """
         found = [*await self._defined(principal), *await self._shared(principal)]
-        return list(await asyncio.gather(*(asyncio.to_thread(self._asked, principal, one, identity) for one in found)))
+        return list(await asyncio.gather(*(asyncio.to_thread(self._asked, one, identity) for one in found)))
 
     async def _defined(self, principal: Principal) -> list[Known]:
         query = select(_hooks.c.definition).order_by(_hooks.c.created_ns, _hooks.c.hook_id)
@@ -82,12 +80,11 @@ class Budgets:
             Known(
                 "definition",
                 one["hook_id"],
-                "budget",  # what accounts of definitions begin with
+                one["name"],
                 one.get("tenant_id", ""),
                 one.get("enabled", True),
                 one.get("mode", "enforce"),
                 one.get("config", {}),
-                title=one["name"],
             )
             for one in every
             if one["handler_ref"] in (_CLASS, _DOOR)
@@ -109,17 +106,14 @@ class Budgets:
                 True,
                 one.get("mode", "enforce"),
                 one.get("with", {}),
-                title=one["id"],
             )
             for tenant, content in rows
             for one in (await policies_in(content)).policies
             if one["use"] == "budget"
         ]
 
-    def _asked(self, principal: Principal, known: Known, identity: Identity) -> Known:
+    def _asked(self, known: Known, identity: Identity) -> Known:
         """A budget with how it stands. It may wait for a store."""
-        if known.config.get("per") == "all" and not principal.operator:  # other tenants' of the same name count in it
-            return replace(known, unknown="it is counted for all tenants together, and shown to operators")
         try:
             store = self._store(str(known.config.get("store", "")))
             missing = _missing(str(known.config.get("per", "run")), identity)
@@ -127,7 +121,7 @@ class Budgets:
                 return replace(known, unknown=f"name the {missing}")
             settings: dict[str, Any] = {**known.config, "store": store}
             budget = Budget(**settings)
-            budget.name = known.name
+            budget.name, budget.tenant_id = known.name, known.tenant
             return replace(known, standing=budget.standing(identity))
         except (ConfigurationError, StoreError, TypeError) as error:
             return replace(known, unknown=str(error))

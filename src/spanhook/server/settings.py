@@ -252,6 +252,14 @@ def _read(file: Path) -> Any:
 
 def _mistakes(error: ValidationError) -> str:
     return "; ".join(
-        ": ".join(filter(None, (".".join(map(str, one["loc"])), one["msg"].removeprefix("Value error, "))))
+        ": ".join(filter(None, (".".join(map(str, one["loc"])), _said(one["type"], one["loc"], one["msg"]))))
         for one in error.errors(include_url=False, include_context=False, include_input=False)
     )
+
+
+def _said(kind: str, where: tuple[int | str, ...], message: str) -> str:
+    if kind == "extra_forbidden":
+        known = {"tokens": Tokens, "retention": Retention, "login": Login}
+        model = known.get(str(where[0]), ServerSettings) if len(where) > 1 else ServerSettings
+        return f"unknown setting; expected some of {', '.join(model.model_fields)}"
+    return message.removeprefix("Value error, ")

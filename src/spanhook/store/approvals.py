@@ -4,7 +4,7 @@ What may become of a request is written here; stores only have to make each chan
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal, Protocol, Self, TypeVar
@@ -134,9 +134,11 @@ class Approvals(ABC):
         """Run a change as a whole. It may be run more than once, if others change the same requests meanwhile."""
 
     @abstractmethod
-    def requests(self, status: ApprovalStatus | None = None, limit: int = 1000) -> list[ApprovalRequest]:
-        """Requests as they are now, the oldest first; only those of one status if it is given, and only the latest if
-        there are more than ``limit``.
+    def requests(
+        self, status: ApprovalStatus | None = None, limit: int = 1000, tenant: str | None = None
+    ) -> list[ApprovalRequest]:
+        """Requests as they are now, the oldest first; only those of one status and of one tenant if these are given,
+        and only the latest if there are more than ``limit``.
         """
 
     @abstractmethod
@@ -268,6 +270,13 @@ class Approvals(ABC):
 
 
 _SAID = {"approved": "approved", "denied": "denied", "expired": "not answered in time", "used": "approved and used"}
+
+
+def chosen(
+    found: Iterable[ApprovalRequest], status: ApprovalStatus | None, tenant: str | None
+) -> list[ApprovalRequest]:
+    """Those of one status and of one tenant, if these are given."""
+    return [one for one in found if status in (None, one.status) and tenant in (None, one.tenant_id)]
 
 
 def _check(request: ApprovalRequest, by: str) -> None:

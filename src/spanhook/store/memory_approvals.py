@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from spanhook.store._renewal import renewed
-from spanhook.store.approvals import ApprovalRequest, Approvals, ApprovalStatus, Shelf
+from spanhook.store.approvals import ApprovalRequest, Approvals, ApprovalStatus, Shelf, chosen
 
 T = TypeVar("T")
 _SWEEP_EVERY = 1000
@@ -59,11 +59,13 @@ class MemoryApprovals(Approvals):
                 self._forget(now)
             return change(_Shelf(now, self._requests, self._bindings))
 
-    def requests(self, status: ApprovalStatus | None = None, limit: int = 1000) -> list[ApprovalRequest]:
+    def requests(
+        self, status: ApprovalStatus | None = None, limit: int = 1000, tenant: str | None = None
+    ) -> list[ApprovalRequest]:
         now = self._clock()
         with self._lock:
             found = [request.at(now) for request in self._requests.values()]
-        return [request for request in found if status in (None, request.status)][-limit:]
+        return chosen(found, status, tenant)[-limit:]
 
     def pending_at(self, place: str) -> list[ApprovalRequest]:
         now = self._clock()

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from spanhook.errors import ConfigurationError, StoreError
 from spanhook.store._renewal import renewed
 from spanhook.store.addresses import parse_address
-from spanhook.store.approvals import ApprovalRequest, Approvals, ApprovalStatus, Shelf
+from spanhook.store.approvals import ApprovalRequest, Approvals, ApprovalStatus, Shelf, chosen
 
 T = TypeVar("T")
 TIMEOUT_S = 2
@@ -87,13 +87,15 @@ class PostgresApprovals(Approvals):
     def change(self, change: Callable[[Shelf], T]) -> T:
         return self._use(lambda connection, now: change(_Shelf(now, connection)))
 
-    def requests(self, status: ApprovalStatus | None = None, limit: int = 1000) -> list[ApprovalRequest]:
+    def requests(
+        self, status: ApprovalStatus | None = None, limit: int = 1000, tenant: str | None = None
+    ) -> list[ApprovalRequest]:
         def run(connection: Any, now: float) -> list[ApprovalRequest]:
             connection.execute("DELETE FROM spanhook_approvals WHERE kept_until < %s", (now,))
             kept = "WHERE status = 'pending'" if status == "pending" else ""
             query = f"SELECT request FROM spanhook_approvals {kept} ORDER BY number"  # noqa: S608 - ours
             found = _requests(connection.execute(query).fetchall(), now)
-            return [request for request in found if status in (None, request.status)][-limit:]
+            return chosen(found, status, tenant)[-limit:]
 
         return self._use(run)
 

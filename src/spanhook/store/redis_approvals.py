@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from spanhook.errors import StoreError
 from spanhook.store._redis_server import RedisServer
-from spanhook.store.approvals import ApprovalRequest, Approvals, ApprovalStatus, Shelf
+from spanhook.store.approvals import ApprovalRequest, Approvals, ApprovalStatus, Shelf, chosen
 
 T = TypeVar("T")
 _PREFIX = "spanhook:{approvals}"
@@ -77,12 +77,14 @@ class RedisApprovals(Approvals):
 
         return self._server.use(run)
 
-    def requests(self, status: ApprovalStatus | None = None, limit: int = 1000) -> list[ApprovalRequest]:
+    def requests(
+        self, status: ApprovalStatus | None = None, limit: int = 1000, tenant: str | None = None
+    ) -> list[ApprovalRequest]:
         def run(client: Any) -> list[ApprovalRequest]:
             seconds, microseconds = client.time()
             now = seconds + microseconds / 1e6
             found = _read(client, _PENDING if status == "pending" else _ALL, now)
-            return [request for request in found if status in (None, request.status)][-limit:]
+            return chosen(found, status, tenant)[-limit:]
 
         return self._server.use(run)
 

@@ -7,7 +7,7 @@ from sqlite3 import Connection
 from typing import Any, TypeVar
 
 from spanhook.store._sqlite_file import SQLiteFile
-from spanhook.store.approvals import ApprovalRequest, Approvals, ApprovalStatus, Shelf
+from spanhook.store.approvals import ApprovalRequest, Approvals, ApprovalStatus, Shelf, chosen
 
 T = TypeVar("T")
 _SCHEMA = (
@@ -67,7 +67,9 @@ class SQLiteApprovals(Approvals):
         with self._file.transaction() as connection:
             return change(_Shelf(self._clock(), connection))
 
-    def requests(self, status: ApprovalStatus | None = None, limit: int = 1000) -> list[ApprovalRequest]:
+    def requests(
+        self, status: ApprovalStatus | None = None, limit: int = 1000, tenant: str | None = None
+    ) -> list[ApprovalRequest]:
         now = self._clock()
         with self._file.transaction() as connection:
             connection.execute("DELETE FROM spanhook_approvals WHERE kept_until < ?", (now,))
@@ -75,7 +77,7 @@ class SQLiteApprovals(Approvals):
             query = f"SELECT request FROM spanhook_approvals {kept} ORDER BY number"  # noqa: S608 - ours
             rows: list[Any] = connection.execute(query).fetchall()
         found = [ApprovalRequest.of(json.loads(row[0])).at(now) for row in rows]
-        return [request for request in found if status in (None, request.status)][-limit:]
+        return chosen(found, status, tenant)[-limit:]
 
     def pending_at(self, place: str) -> list[ApprovalRequest]:
         now = self._clock()

@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from importlib.util import find_spec
 from pathlib import Path
 
 import httpx
@@ -15,11 +14,6 @@ from click.testing import CliRunner
 
 from spanhook.cli.demo.serving import CONTENT, environment, open_page
 from spanhook.cli.main import cli
-
-pytestmark = pytest.mark.skipif(
-    any(find_spec(name) is None for name in ("fastapi", "sqlalchemy", "langchain")),
-    reason="the extras demo and server are not in every environment",
-)
 
 
 @contextmanager

@@ -281,6 +281,39 @@ def test_a_response_does_not_wait_for_its_background_task(client: httpx.Client) 
         background.set()
 
 
+class Again:
+    """Middleware of an application that serves a request once more if it fails."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            await self.app(scope, receive, send)
+        except RuntimeError:
+            await self.app(scope, receive, send)
+
+
+def test_a_request_that_is_served_again_is_gated_again() -> None:
+    hooks, asked, served_as = Hooks(), list[str](), list[str]()
+
+    @hooks.before("request")
+    def once(op: Operation) -> None:
+        asked.append(op.name)
+        if len(asked) > 1:
+            raise Reject("once is enough", status_code=429)
+
+    async def failing(_request: Request) -> Response:
+        served_as.append("served")
+        raise RuntimeError("not this time")
+
+    app = Starlette(routes=[Route("/failing", failing)], middleware=[Middleware(Again)])
+    with served(app) as client, recorder(hooks) as seen:
+        assert client.get("/failing").status_code == 429
+    assert (asked, served_as) == (["/failing", "/failing"], ["served"])
+    assert [op.status for op in seen.operations] == ["error", "rejected"]
+
+
 def test_how_it_went(client: httpx.Client) -> None:
     hooks, seen = Hooks(), list[Any]()
     hooks.on_error("request")(lambda op: seen.append((op.name, getattr(op.error, "status_code", None))))

@@ -17,10 +17,10 @@ DEFINITION: dict[str, Any] = {
 }
 
 
-def spend(store: str, name: str, identity: Identity, used: int, **config: Any) -> None:
+def spend(store: str, name: str, identity: Identity, used: int, owner: str = "", **config: Any) -> None:
     """What an agent's process counts."""
     budget = Budget(store=store, **config)
-    budget.name = name
+    budget.name, budget.tenant_id = name, owner
     account, period = budget._account(identity, "enforce")
     open_book(store).ledger.settle(account, "a-call", Amounts(used), period.ends)
 
@@ -68,13 +68,13 @@ def test_a_store_that_the_server_was_not_told_of_is_not_asked(tmp_path: Path, st
         assert (found["used"], found["unknown"]) == (None, "the server does not know its store; see the setting stores")
 
 
-def test_what_is_counted_for_all_tenants_is_not_told_to_one(tmp_path: Path) -> None:
+def test_budgets_of_the_same_name_are_each_tenants_own(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'counters.db'}"
     with served(tmp_path, api_keys=True, stores={"counters": store}) as server:
         for tenant in ("acme", "globex"):
             content = POLICY.replace("per: user", "per: all")
             admin = server.key(tenant, "hooks:admin")
             assert server.client.put("/v1/policy", json={"content": content}, headers=admin).status_code == 200
-        spend(store, "daily", Identity(tenant_id="globex"), 400, per="all", window="day", tokens=1000)
-        assert budgets(server, "acme")["daily"]["used"] is None
-        assert budgets(server, "")["daily"]["used"]["tokens"] == 400
+        spend(store, "daily", Identity(tenant_id="globex"), 400, owner="globex", per="all", window="day", tokens=1000)
+        assert budgets(server, "acme")["daily"]["used"]["tokens"] == 0
+        assert budgets(server, "globex")["daily"]["used"]["tokens"] == 400

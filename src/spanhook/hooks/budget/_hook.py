@@ -205,14 +205,16 @@ class Budget(Hook):
         return Amounts(tokens, -(-int(cost * NANO * 1000) // 1000))
 
     def _account(self, identity: Identity, mode: str, *, asking: bool = False) -> tuple[str, Period]:
-        """The account's name, and its period. Users, sessions and runs of different tenants are different ones."""
+        """The account's name, and its period. Users, sessions and runs of different tenants are different ones, and so
+        are budgets of different tenants that have the same name.
+        """
         config = self._config
         whose = {
             "run": (identity.tenant_id, identity.run_id),
             "session": (identity.tenant_id, identity.session_id),
             "user": (identity.tenant_id, identity.user_id),
             "tenant": (identity.tenant_id,),
-            "all": (),
+            "all": (self.tenant_id,) if self.tenant_id else (),
         }[config.per]
         if whose and not whose[-1] and config.missing == "refuse" and not asking:
             raise Reject(
@@ -220,7 +222,14 @@ class Budget(Hook):
                 status_code=config.status_code,
             )
         period = period_at(config.window, self._zone, self._clock())
-        kept = [self.name, *((_SHADOW,) if mode == "shadow" else ()), config.per, *whose, config.window, period.name]
+        kept = [
+            self.name,
+            *((_SHADOW,) if mode == "shadow" else ()),
+            config.per,
+            *whose,
+            config.window,
+            period.name,
+        ]
         return ":".join(("budget", *(quote(part, safe="") for part in kept))), period
 
     async def _reserve_elsewhere(self, reservation: Reservation, amounts: Amounts) -> None:

@@ -84,6 +84,13 @@ async def serve(exchange: Exchange, app: Callable[[], Awaitable[None]], *, late:
         return
     scope[KEY] = exchange
     try:
+        await _served(exchange, app, late=late)
+    finally:
+        scope.pop(KEY, None)  # it refers to its scope; and what serves a request again serves another
+
+
+async def _served(exchange: Exchange, app: Callable[[], Awaitable[None]], *, late: bool) -> None:
+    try:
         await exchange.read()
         if not late:
             await exchange.enter()
@@ -92,7 +99,7 @@ async def serve(exchange: Exchange, app: Callable[[], Awaitable[None]], *, late:
         return
     except BaseException as error:
         raised = await _left(exchange, error)
-        if isinstance(raised, Reject) and not exchange.started and _is_unknown(raised, scope):
+        if isinstance(raised, Reject) and not exchange.started and _is_unknown(raised, exchange.scope):
             raise refusal(raised, exchange.requests.make) from raised
         if raised is error:
             raise

@@ -52,7 +52,7 @@ class BudgetShown(BaseModel):
         return cls(
             source=known.source,
             id=known.subject,
-            name=known.title,
+            name=known.name,
             tenant_id=known.tenant,
             enabled=known.enabled,
             mode=known.mode,

@@ -100,9 +100,8 @@ class Served:
         status, text = self._post(f"/threads/{self._thread()}/runs/stream", asking)
         if status != 200:
             return _told(status, text)
-        events = text.replace("\r\n", "\n").split("\n\n")
-        values = [event.split("data: ", 1)[1].splitlines()[0] for event in events if "event: values" in event]
-        return [json.loads(one).get("said") for one in values]
+        values = [json.loads(event["data"]) for event in _events(text) if event.get("event") == "values"]
+        return [one.get("said") for one in values]
 
     def _thread(self) -> str:
         return json.loads(self._post("/threads", {})[1])["thread_id"]
@@ -118,6 +117,20 @@ class Served:
             return response.status, response.read().decode()
         finally:
             connection.close()
+
+
+def _events(text: str) -> list[dict[str, str]]:
+    """Server-sent events by field; one that comes again, as from a server that replays what a client may have missed,
+    is known by its id.
+    """
+    found, seen = list[dict[str, str]](), set[str]()
+    for block in text.replace("\r\n", "\n").split("\n\n"):
+        event = dict(line.split(": ", 1) for line in block.splitlines() if ": " in line[1:])
+        if event.get("id") not in seen:
+            found.append(event)
+        if "id" in event:
+            seen.add(event["id"])
+    return found
 
 
 def _told(status: int, text: str) -> Any:

@@ -1,7 +1,7 @@
 """Adds up the chunks of a chat completion's stream."""
 
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -12,27 +12,54 @@ from spanhook.instrument.wire import Construct, Fields, fields_of, index_of, pla
 class ChatChunks(Deltas):
     """Counts the characters of content, reasoning and tool calls; keeps the messages only if ``keep``."""
 
-    __slots__ = ("_messages", "brief")
+    __slots__ = ("_messages", "_model", "_pieces")
 
     def __init__(self, body: Fields, construct: Construct, *, itself: bool) -> None:
         super().__init__(body, construct, itself=itself)
         self._messages: dict[int, Growing] = {}
-        self.brief: Callable[[Any], bool] | None = None
+        self._model: type | None = None
+        self._pieces: list[str] | None = None
 
     def add(self, chunk: Any) -> bool:
-        if self.brief is not None and self.brief(chunk):
+        if self.brief(chunk):
             return True
         shown = super().add(chunk)
-        if self.brief is None:
+        if self._model is None:
             self._know(type(chunk))
         return shown
 
+    def brief(self, chunk: Any) -> bool:
+        """Read a chunk that has nothing but a piece of the one choice's text, as most have; false for any other.
+
+        What a model holds need not be of the type that its class declares: a server may send anything.
+        """
+        if type(chunk) is not self._model:
+            return False
+        try:
+            (choice,), usage = _HEAD(chunk.__dict__)
+            delta, reason, index = _SAID(choice.__dict__)
+            content = delta.__dict__["content"]
+            if (
+                usage is reason is None
+                and index == 0
+                and type(content) is str
+                and delta.__pydantic_fields_set__ <= _ONLY_TEXT
+                and not delta.__pydantic_extra__
+            ):
+                self.characters += len(content)
+                if self._pieces is not None:
+                    self._pieces.append(content)
+                return True
+        except (AttributeError, KeyError, TypeError, ValueError):
+            pass
+        return False
+
     def _know(self, kind: type) -> None:
-        """Read chunks of a class in short from now on, once a choice has begun."""
+        """Note the class of chunks that can be read in short, once a choice has begun."""
         if self._head.get("id") and getattr(kind, "model_fields", {}).keys() >= _FIELDS:
             message = self._messages.get(0)
             if message is not None or not self.keep:
-                self.brief = _brief(self, kind, None if message is None else message.pieces)
+                self._model, self._pieces = kind, None if message is None else message.pieces
 
     def hear(self, index: int, said: Fields) -> None:
         delta = said.get("delta")
@@ -125,38 +152,8 @@ class Growing:
 
 _ONLY_TEXT = frozenset(("content", "role"))
 _FIELDS = frozenset(("choices", "usage"))
-
-
-def _brief(chunks: ChatChunks, kind: type, pieces: list[str] | None) -> Callable[[Any], bool]:
-    """Reads chunks that have nothing but a piece of the one choice's text, as most have; false for any other.
-
-    What a model holds need not be of the type that its class declares: a server may send anything.
-    """
-    head, said = itemgetter("choices", "usage"), itemgetter("delta", "finish_reason", "index")
-
-    def read(chunk: Any) -> bool:
-        if type(chunk) is not kind:
-            return False
-        try:
-            (choice,), usage = head(chunk.__dict__)
-            delta, reason, index = said(choice.__dict__)
-            content = delta.__dict__["content"]
-            if (
-                usage is reason is None
-                and index == 0
-                and type(content) is str
-                and delta.__pydantic_fields_set__ <= _ONLY_TEXT
-                and not delta.__pydantic_extra__
-            ):
-                chunks.characters += len(content)
-                if pieces is not None:
-                    pieces.append(content)
-                return True
-        except (AttributeError, KeyError, TypeError, ValueError):
-            pass
-        return False
-
-    return read
+_HEAD = itemgetter("choices", "usage")
+_SAID = itemgetter("delta", "finish_reason", "index")
 
 
 def _joined(sound: Sequence[Fields]) -> dict[str, Any]:
