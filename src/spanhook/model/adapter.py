@@ -275,6 +275,7 @@ class Adapter:
         method: What span names begin with instead, for calls that have conventions of their own.
         named_by: The start attribute that names the span, if it differs from the one for its kind.
         hosts: Agents that this agent hands over to run inside its operation, not after it.
+        pools: Parts of it run in threads of a pool, to which the library does not pass the call's context on.
         on_demand: An operation only if a hook applies to its kind, or the settings ask for every step.
     """
 
@@ -331,6 +332,7 @@ class Adapter:
     method: str = ""
     named_by: str = ""
     hosts: bool = False
+    pools: bool = False
     on_demand: bool = False
     target_key: str = field(init=False)
     naming_key: str = field(init=False)
