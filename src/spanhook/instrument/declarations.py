@@ -312,6 +312,12 @@ INSTRUMENTORS = {
             extra="starlette",
         ),
         Declaration(
+            "smolagents",
+            instrumentor="spanhook.instrument.smolagents:SmolagentsInstrumentor",
+            requirement="smolagents >= 1.20, < 2",
+            extra="smolagents",
+        ),
+        Declaration(
             "strands",
             instrumentor="spanhook.instrument.strands:StrandsInstrumentor",
             requirement="strands-agents >= 1.20, < 2",

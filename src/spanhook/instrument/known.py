@@ -157,7 +157,6 @@ _AGENTS = (
             "functions always, models with SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS=true",
         ),
     ),
-    Known("smolagents", AGENTS),
 )
 
 KNOWN: Final = tuple(sorted((*_PROVIDERS, *_AGENTS), key=lambda known: known.library))
