@@ -10,7 +10,7 @@ from spanhook.concurrency import drive, reaper
 from spanhook.engine._chunks import answer_chunks
 from spanhook.engine._completion import await_end
 from spanhook.engine._holding import Holding
-from spanhook.engine.lifecycle import outcome
+from spanhook.engine.lifecycle import error_of, outcome
 from spanhook.model import Adapter, Record, current, shed
 from spanhook.telemetry import get_context, set_context
 
@@ -177,7 +177,7 @@ class Steps(Holding, ABC):
             self.value = getattr(error, "value", None)
         else:
             shed(error)
-            op.error = error
+            op.error = error_of(op, error)
         return await self._completed(op, END)
 
     async def _pass(self, method: str, args: tuple[Any, ...]) -> Any:

@@ -230,6 +230,7 @@ class Adapter:
         rejected: The library's own error *result* for a rejection, or its own exception, which is raised; ``None`` to
             have the rejection raised.
         native_error: The library's own exception for a rejection, which is raised as both; ``None`` if it has none.
+        refusal: The rejection that the library has made an exception of its own of; that is raised as both.
         boundary: This serves a request from elsewhere, such as another process: what refuses it or ends its run leaves
             it as ``rejected`` says, and is never raised into what serves other requests too.
         fault: Why a result that was returned is an error, as an ``error.type``; empty if it is none. ``after`` hooks
@@ -299,6 +300,7 @@ class Adapter:
     amend: Callable[[Any, Any, Args, Kwargs, Any], Any] | None = None
     rejected: Callable[[Any, Args, Kwargs, str], Any] | None = None
     native_error: Callable[[Any, Args, Kwargs, Reject], BaseException | None] | None = None
+    refusal: Callable[[BaseException], Reject | None] | None = None
     boundary: bool = False
     fault: Callable[[Any], str] | None = None
     identity: Callable[[Any, Args, Kwargs], Mapping[str, str]] | None = None

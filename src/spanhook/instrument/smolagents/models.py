@@ -8,7 +8,7 @@ from smolagents.models import ChatMessage, get_tool_json_schema
 from smolagents.monitoring import TokenUsage
 
 from spanhook import semconv
-from spanhook.instrument.formats.openai import Chat
+from spanhook.instrument.formats.openai import Chat, system_of
 from spanhook.instrument.layers import SMOLAGENTS_MODEL
 from spanhook.instrument.smolagents.arguments import MODEL as CALL
 from spanhook.instrument.smolagents.chunks import TEXTS, ModelChunks, deltas_of
@@ -39,12 +39,15 @@ def stream_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
 
 def model_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
     tools = CALL.given(args, kwargs, "tools_to_call_from") or ()
-    body: Payload = {
-        "messages": [wire_of(one) for one in CALL.given(args, kwargs, "messages") or ()],
-        "tools": [get_tool_json_schema(one) for one in tools],
-        "model": model_of(instance),
-    }
-    return replace(_CHAT.request(body), inputs=CALL.given(args, kwargs, "messages"))
+    messages = [read(one) for one in CALL.given(args, kwargs, "messages") or ()]
+    return Request(
+        messages=messages,
+        system=system_of(messages),
+        tools=[one.name for one in tools],
+        tool_definitions=[get_tool_json_schema(one) for one in tools],
+        inputs=CALL.given(args, kwargs, "messages"),
+        model=model_of(instance),
+    )
 
 
 def model_carries(instance: Any, args: Args, kwargs: Kwargs) -> Carried:

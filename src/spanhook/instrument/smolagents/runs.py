@@ -1,14 +1,18 @@
 """Runs of agents: ``MultiStepAgent.run``, whose result is the answer, or a stream of steps."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from inspect import isgenerator
 from time import time
 from typing import Any
 
 from smolagents.agents import RunResult
-from smolagents.memory import FinalAnswerStep, Timing
+from smolagents.memory import FinalAnswerStep
+from smolagents.monitoring import Timing
+from smolagents.utils import AgentGenerationError
 
 from spanhook import semconv
+from spanhook.errors import Reject
 from spanhook.instrument.smolagents.arguments import RUN as CALL
 from spanhook.instrument.smolagents.chunks import Steps
 from spanhook.instrument.wire import one_prompt, text_in
@@ -84,6 +88,17 @@ def run_steps(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> tuple
     return (FinalAnswerStep(output=value),)
 
 
+def stream_answer(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Iterator[Any]:
+    """A stream that ends at once."""
+    yield from run_steps(instance, args, kwargs, value)
+
+
+def refusal(error: BaseException) -> Reject | None:
+    """The rejection of a model call, which the library makes an exception of its own of."""
+    cause = error.__cause__ if isinstance(error, AgentGenerationError) else None
+    return cause if isinstance(cause, Reject) else None
+
+
 def stream_of(result: Any) -> str:
     return "sync" if isgenerator(result) else ""
 
@@ -97,6 +112,7 @@ RUN = Adapter(
     rewrite=run_rewrite,
     takes=frozenset(("inputs", "messages")),
     answer=run_answer,
+    refusal=refusal,
     pools=True,
 )
-STREAM = replace(RUN, stream_of=stream_of, chunks=Steps, answer_chunks=run_steps)
+STREAM = replace(RUN, stream_of=stream_of, answer=stream_answer, chunks=Steps, answer_chunks=run_steps)

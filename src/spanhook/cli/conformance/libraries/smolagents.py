@@ -4,7 +4,6 @@ from importlib.util import find_spec
 from typing import Any
 
 from spanhook.cli.conformance.libraries.smolagents_ways import (
-    AGENT_STREAMS,
     AGENT_WAYS,
     ASK,
     BY_CODE,
@@ -20,6 +19,7 @@ from spanhook.cli.conformance.libraries.smolagents_ways import (
     managing,
     openai_agent,
     openai_model,
+    other_code,
     own_tool,
     tool,
     using,
@@ -28,7 +28,7 @@ from spanhook.cli.conformance.servers.openai_server import Reply
 from spanhook.cli.conformance.subject import OVER_HTTP, Subject, Ungated
 
 _SAID: dict[str, Any] = {"asked": ASK, "said": Reply.text}
-_RUN: dict[str, Any] = {"asked": ASK, "answer": "an answer", "opened": AGENT_STREAMS}
+_RUN: dict[str, Any] = {"asked": ASK, "answer": "an answer"}
 _OVER_HTTP = (
     Subject("smolagents' OpenAI model", "llm.call", openai_model, MODEL_WAYS, {}, faults=OVER_HTTP, **_SAID),
     Subject("a smolagents agent's model", "llm.call", openai_agent, AGENT_WAYS, {}, faults=OVER_HTTP, asked=ASK),
@@ -43,7 +43,7 @@ SUBJECTS: tuple[Subject, ...] = (
     Subject("a smolagents tool of one's own", "tool.execute", using(own_tool), AGENT_WAYS, {}, raises=False, said=FOUND),
     Subject("a smolagents tool, called directly", "tool.execute", tool, DIRECT_WAYS, {}, said=FOUND),
     Subject("a smolagents tool, called by code", "tool.execute", own_tool, BY_CODE, {}, raises=False, said=FOUND),
-    Subject("code that a smolagents model writes", "tool.execute", executor, EXECUTOR_WAYS, {}, said=FOUND),
+    Subject("code that a smolagents model writes", "tool.execute", executor, EXECUTOR_WAYS, {}, rewrites=other_code, said=FOUND),
     Subject("a managed agent of smolagents", "agent.delegate", managing, AGENT_WAYS, {}, raises=False),
 )
 

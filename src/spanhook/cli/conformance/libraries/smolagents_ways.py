@@ -9,7 +9,7 @@ from typing import Any
 
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
 from spanhook.cli.conformance.servers.requests import Line
-from spanhook.cli.conformance.subject import Body, Use
+from spanhook.cli.conformance.subject import PLANTED, Body, Use
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -185,6 +185,10 @@ def executor(body: Body) -> Any:
     return made
 
 
+def other_code(_arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"code": CODE.replace("tea", PLANTED)}
+
+
 # ------------------------------------------------------------------------------------------------- ways
 
 CODE = "look_up(query='tea')"
@@ -212,7 +216,7 @@ def _by_code(made: Any) -> str:
 
 
 MODEL_WAYS: dict[str, Use] = {
-    "generate": lambda model: model.generate(messages()).content,
+    "at once": lambda model: model.generate(messages()).content,
     "call": lambda model: model(messages()).content,
     "generate_stream": lambda model: _streamed(model.generate_stream(messages())),
 }
@@ -228,4 +232,3 @@ DIRECT_WAYS: dict[str, Use] = {
 BY_CODE: dict[str, Use] = {"evaluate_python_code": _by_code}
 EXECUTOR_WAYS: dict[str, Use] = {"call": lambda executor: str(executor(CODE).output)}
 MODEL_STREAMS: dict[str, Use] = {"generate_stream": lambda model: model.generate_stream(messages())}
-AGENT_STREAMS: dict[str, Use] = {"run streaming": lambda agent: agent.run(ASK, stream=True)}
