@@ -306,16 +306,16 @@ INSTRUMENTORS = {
             variables=("PYDANTIC_AI_",),
         ),
         Declaration(
-            "starlette",
-            instrumentor="spanhook.instrument.starlette:StarletteInstrumentor",
-            requirement="starlette >= 0.40, < 2",
-            extra="starlette",
-        ),
-        Declaration(
             "smolagents",
             instrumentor="spanhook.instrument.smolagents:SmolagentsInstrumentor",
             requirement="smolagents >= 1.20, < 2",
             extra="smolagents",
+        ),
+        Declaration(
+            "starlette",
+            instrumentor="spanhook.instrument.starlette:StarletteInstrumentor",
+            requirement="starlette >= 0.40, < 2",
+            extra="starlette",
         ),
         Declaration(
             "strands",

@@ -36,5 +36,5 @@ class SmolagentsInstrumentor(Instrumentor):
         _point("models:Model.generate_stream", "models:STREAM", mode="stream", below=True),
         _point("tools:Tool.__call__", "tools:TOOL"),
         _point("tools:Tool.forward", "tools:TOOL", "tools:forward_chosen"),
-        _point("local_python_executor:PythonExecutor.__call__", "code:CODE"),
+        _point("local_python_executor:PythonExecutor.__call__", "code:CODE", below=True),
     )

@@ -30,7 +30,16 @@ from spanhook.cli.conformance.subject import OVER_HTTP, Subject, Ungated
 _SAID: dict[str, Any] = {"asked": ASK, "said": Reply.text}
 _RUN: dict[str, Any] = {"asked": ASK, "answer": "an answer"}
 _OVER_HTTP = (
-    Subject("smolagents' OpenAI model", "llm.call", openai_model, MODEL_WAYS, {}, faults=OVER_HTTP, **_SAID),
+    Subject(
+        "smolagents' OpenAI model",
+        "llm.call",
+        openai_model,
+        MODEL_WAYS,
+        {},
+        opened=MODEL_STREAMS,
+        faults=OVER_HTTP,
+        **_SAID,
+    ),
     Subject("a smolagents agent's model", "llm.call", openai_agent, AGENT_WAYS, {}, faults=OVER_HTTP, asked=ASK),
 )
 
@@ -40,10 +49,20 @@ SUBJECTS: tuple[Subject, ...] = (
     Subject("a smolagents agent", "agent.invoke", asking, AGENT_WAYS, {}, **_RUN),
     Subject("a smolagents agent that writes code", "agent.invoke", coding, AGENT_WAYS, {}, **_RUN),
     Subject("a smolagents tool", "tool.execute", using(tool), AGENT_WAYS, {}, raises=False, said=FOUND),
-    Subject("a smolagents tool of one's own", "tool.execute", using(own_tool), AGENT_WAYS, {}, raises=False, said=FOUND),
+    Subject(
+        "a smolagents tool of one's own", "tool.execute", using(own_tool), AGENT_WAYS, {}, raises=False, said=FOUND
+    ),
     Subject("a smolagents tool, called directly", "tool.execute", tool, DIRECT_WAYS, {}, said=FOUND),
     Subject("a smolagents tool, called by code", "tool.execute", own_tool, BY_CODE, {}, raises=False, said=FOUND),
-    Subject("code that a smolagents model writes", "tool.execute", executor, EXECUTOR_WAYS, {}, rewrites=other_code, said=FOUND),
+    Subject(
+        "code that a smolagents model writes",
+        "tool.execute",
+        executor,
+        EXECUTOR_WAYS,
+        {},
+        rewrites=other_code,
+        said=FOUND,
+    ),
     Subject("a managed agent of smolagents", "agent.delegate", managing, AGENT_WAYS, {}, raises=False),
 )
 
