@@ -62,11 +62,13 @@ class Application:
 
     def coding(self) -> Any:
         """An agent that writes code."""
-        turns = "print(look_up('tea'))", f"print(expert({ASK!r}))", "final_answer(f'all done: {add(first=2, second=3)}')"
-        model = Own(self.models, *map(code, turns))
-        return agent(
-            model, *self.tools, kind=CodeAgent, managed_agents=[self.expert], step_callbacks=[self._step]
+        turns = (
+            "print(look_up('tea'))",
+            f"print(expert({ASK!r}))",
+            "final_answer(f'all done: {add(first=2, second=3)}')",
         )
+        model = Own(self.models, *map(code, turns))
+        return agent(model, *self.tools, kind=CodeAgent, managed_agents=[self.expert], step_callbacks=[self._step])
 
 
 KINDS = pytest.mark.parametrize("kind", ["calling", "coding"])

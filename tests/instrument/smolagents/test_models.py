@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from spanhook import Hooks, Operation, Reject
+from spanhook import Hook, Hooks, Operation, Reject
 from spanhook.cli.conformance.libraries.smolagents_ways import (
     ANSWERS,
     ASK,
@@ -25,7 +25,6 @@ from spanhook.cli.conformance.subject import Body
 from spanhook.testing import recorder
 
 models: Any = smolagents.models
-SAID: list[Any] = [{"role": "user", "parts": [{"type": "text", "content": ASK}]}]
 
 
 def test_what_a_hook_sees_of_a_request() -> None:
@@ -74,14 +73,20 @@ def test_a_rewritten_request_arrives_and_what_is_kept_is_the_same_object() -> No
     assert all(type(one) is models.ChatMessage for one in arrived)
 
 
+def _with_tea(message: Any) -> Any:
+    parts = [
+        {**part, "content": part["content"].replace("leaves", "tea")} if part["type"] == "text" else part
+        for part in message["parts"]
+    ]
+    return {**message, "parts": parts}
+
+
 def test_messages_of_tools_keep_their_role() -> None:
     body, hooks = Body(), Hooks()
 
     @hooks.before("llm.call")
     def rewrite(op: Operation) -> None:
-        last = op.request.messages[-1]
-        parts = [{**part, "content": part["content"].replace("leaves", "tea")} for part in last["parts"]]
-        op.replace(messages=[*op.request.messages[:-1], {**last, "parts": parts}])
+        op.replace(messages=[_with_tea(one) for one in op.request.messages])
 
     made = using(tool)(Body())
     made.model = Own(body, [("look_up", {"query": "tea"})], "")
@@ -128,16 +133,24 @@ def test_answers_take_the_form_of_the_library() -> None:
 
 
 def test_what_is_streamed_can_be_rewritten_and_usage_is_kept() -> None:
+    class Rewriting(Hook):
+        kinds = ("llm.call",)
+        stream = "window"
+        window = 10
+
+        def text(self, op: Operation, text: str) -> str:
+            return text.replace("there", "dear")
+
+        def after(self, op: Operation) -> None:
+            assert op.response.text.strip() == Reply.text.replace("there", "dear")
+
     hooks, totals = Hooks(), list[int]()
-
-    @hooks.after("llm.call", stream="window")
-    def rewrite(op: Operation) -> None:
-        op.respond(str(op.text).replace("there", "dear")) if hasattr(op, "text") else None
-
+    hooks.add(Rewriting())
     hooks.after("llm.call")(lambda op: totals.append(op.usage.total_tokens))
     with recorder(hooks):
         said = list(Own(Body()).generate_stream(messages()))
     whole = models.agglomerate_stream_deltas(said)
+    assert whole.content.strip() == Reply.text.replace("there", "dear")
     assert whole.token_usage.total_tokens == Tokens().total
     assert totals == [Tokens().total]
 

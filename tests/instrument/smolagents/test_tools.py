@@ -1,6 +1,7 @@
 """Tools: every sort of them, what hooks see and answer, failures; what the library reads of a tool's class."""
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -107,6 +108,7 @@ def test_a_tool_that_fails_is_an_error_and_raises_the_same(make: Any) -> None:
 
     made = using(make)(Body(fault=RAISED))
     without = made.run(ASK)
+    made.model.calls = 0
     with recorder(hooks) as seen:
         assert made.run(ASK) == without
         with pytest.raises(Broken):
@@ -179,7 +181,9 @@ def test_the_last_answer_is_a_tool() -> None:
     assert "not yet" in made.memory.steps[1].error.message
 
 
-@pytest.mark.parametrize("wild", ["look_up('tea')", "look_up.forward('tea')", "f = look_up\nf('tea')", "[q for q in map(look_up, ['tea'])]"])
+@pytest.mark.parametrize(
+    "wild", ["look_up('tea')", "look_up.forward('tea')", "f = look_up\nf('tea')", "[q for q in map(look_up, ['tea'])]"]
+)
 def test_code_finds_no_way_around(wild: str) -> None:
     body, hooks = Body(), Hooks()
 
@@ -192,12 +196,41 @@ def test_code_finds_no_way_around(wild: str) -> None:
     assert body.runs == 0
 
 
-@MAKES
-def test_what_the_library_reads_of_a_class_is_the_same(make: Any) -> None:
-    def read(made: Any) -> list[Any]:
-        told = made.to_dict() if make is tool else {}
-        return [told, made.to_code_prompt() if hasattr(made, "to_code_prompt") else "", copy.deepcopy(made)("tea")]
+def _alone() -> Any:
+    @smolagents.tool
+    def shout(text: str) -> str:
+        """Shouts.
 
-    without = read(make(Body()))
+        Args:
+            text: What.
+        """
+        return text.upper()
+
+    return shout
+
+
+class Whisper(smolagents.Tool):
+    """Whispers."""
+
+    name = "whisper"
+    description = "Whispers."
+    inputs: Any = {"text": {"type": "string", "description": "What."}}
+    output_type = "string"
+
+    def forward(self, text: str) -> str:
+        return text.lower()
+
+
+@pytest.mark.parametrize("make", [_alone, Whisper])
+def test_what_the_library_reads_of_a_tool_is_the_same(make: Any, tmp_path: Path) -> None:
+    def read(folder: str) -> list[Any]:
+        made = make()
+        made.save(str(tmp_path / folder))
+        sources = {path.name: path.read_text() for path in sorted((tmp_path / folder).glob("*.py"))}
+        helper = agent(Own(), made, kind=CodeAgent)
+        return [made.to_dict(), sources, helper.system_prompt, helper.to_dict(), copy.deepcopy(made)("Tea")]
+
+    without = read("without")
     with recorder(Hooks()):
-        assert read(make(Body())) == without
+        assert read("with") == without
+    assert read("after") == without

@@ -170,7 +170,9 @@ def using_twice(made: Callable[[Body], Any]) -> Callable[[Body], Any]:
 def managing(body: Body) -> Any:
     """An agent that asks another one, whose model counts, and then repeats what it was told."""
     expert = agent(Own(body, [("final_answer", {"answer": FOUND})]), name="expert")
-    return agent(Own(None, [("expert", {"task": ASK, "additional_args": {}})], ""), managed_agents=[expert], max_steps=1)
+    return agent(
+        Own(None, [("expert", {"task": ASK, "additional_args": {}})], ""), managed_agents=[expert], max_steps=1
+    )
 
 
 def executor(body: Body) -> Any:
