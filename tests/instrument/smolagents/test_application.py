@@ -196,17 +196,12 @@ def test_the_model_is_told_of_a_refused_tool_and_goes_on(kind: str) -> None:
         assert helper.run(ASK).startswith("all done")
     (error,) = [step.error for step in helper.memory.steps if getattr(step, "error", None) is not None]
     told = {
-        "calling": (
-            "AgentToolExecutionError",
-            "Error executing tool 'look_up' with arguments {'query': 'tea'}: Reject: not today\n"
-            "Please try again or use another tool",
-        ),
-        "coding": (
-            "AgentExecutionError",
-            "Code execution failed at line 'print(look_up('tea'))' due to: Reject: not today",
-        ),
+        "calling": "Error executing tool 'look_up' with arguments {'query': 'tea'}: Reject: not today\n"
+        "Please try again or use another tool",
+        "coding": "Code execution failed at line 'print(look_up('tea'))' due to: Reject: not today",
     }
-    assert (type(error).__name__, error.message) == told[kind]
+    raised = {"calling": "AgentToolExecutionError", "coding": "AgentExecutionError"}
+    assert (type(error).__name__, error.message) == (raised[kind], told[kind])
     assert statuses(seen)["execute_tool look_up"] == "rejected"
     assert statuses(seen)["invoke_agent helper"] == "success"
     assert application.threads == []

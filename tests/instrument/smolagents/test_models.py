@@ -137,6 +137,7 @@ def test_what_is_streamed_can_be_rewritten_and_usage_is_kept() -> None:
         kinds = ("llm.call",)
         stream = "window"
         window = 10
+        fail_mode = "closed"
 
         def text(self, op: Operation, text: str) -> str:
             return text.replace("there", "dear")

@@ -156,7 +156,9 @@ def test_tools_that_tools_call_are_gated() -> None:
 
 
 def test_a_tool_whose_class_overrides_the_call_is_one_call() -> None:
-    class Loud(type(own_tool(Body()))):
+    base: Any = type(own_tool(Body()))
+
+    class Loud(base):
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
             return super().__call__(*args, **kwargs)
 

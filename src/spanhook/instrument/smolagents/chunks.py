@@ -17,6 +17,18 @@ from spanhook.instrument.wire import encoded
 from spanhook.model import Args, Attributes, Kwargs, Leaf, PlainTexts, Route, Usage, leaves, with_texts
 
 
+def usage_in(said: Any) -> Usage | None:
+    """The usage in a message or a chunk, if it reports any."""
+    told: Any = getattr(said, "token_usage", None)
+    if not isinstance(told, TokenUsage):
+        return None
+    tokens: Any = told
+    used = Usage()
+    used.input_tokens = used.count(tokens.input_tokens, "input_tokens")
+    used.output_tokens = used.count(tokens.output_tokens, "output_tokens")
+    return used
+
+
 class ModelChunks:
     """Adds up usage, as the library does; keeps the chunks themselves only if ``keep``."""
 
@@ -28,11 +40,10 @@ class ModelChunks:
         self._chunks: list[Any] = []
 
     def add(self, chunk: Any) -> bool:
-        used = getattr(chunk, "token_usage", None)
-        if isinstance(used, TokenUsage):
+        used = usage_in(chunk)
+        if used is not None:
             self._used = self._used or Usage()
-            self._used.input_tokens += self._used.count(used.input_tokens, "input_tokens")
-            self._used.output_tokens += self._used.count(used.output_tokens, "output_tokens")
+            self._used.add(used)
         if self.keep:
             self._chunks.append(chunk)
         return True

@@ -11,7 +11,7 @@ from spanhook import semconv
 from spanhook.instrument.formats.openai import Chat, system_of
 from spanhook.instrument.layers import SMOLAGENTS_MODEL
 from spanhook.instrument.smolagents.arguments import MODEL as CALL
-from spanhook.instrument.smolagents.chunks import TEXTS, ModelChunks, deltas_of
+from spanhook.instrument.smolagents.chunks import TEXTS, ModelChunks, deltas_of, usage_in
 from spanhook.instrument.smolagents.describing import describe, model_of
 from spanhook.instrument.smolagents.messages import last_text, native_of, read, wire_of
 from spanhook.instrument.wire import Payload
@@ -69,13 +69,7 @@ def model_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) ->
 
 def model_response(result: Any) -> tuple[Attributes, Usage | None]:
     """Usage; what else an answer says about itself is reported by the client that got it."""
-    used = getattr(result, "token_usage", None)
-    if not isinstance(used, TokenUsage):
-        return {}, None
-    counted = Usage()
-    counted.input_tokens = counted.count(used.input_tokens, "input_tokens")
-    counted.output_tokens = counted.count(used.output_tokens, "output_tokens")
-    return {}, counted
+    return {}, usage_in(result)
 
 
 def model_output(result: Any) -> list[Message]:

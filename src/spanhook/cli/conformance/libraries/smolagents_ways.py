@@ -35,7 +35,8 @@ class Own(_models.Model):
     """
 
     def __init__(self, body: Body | None = None, *turns: Turn) -> None:
-        super().__init__(model_id="own")
+        base: Any = super()
+        base.__init__(model_id="own")
         self.body, self.turns, self.calls = body, turns or (Reply.text,), 0
 
     def _next(self, messages: Any) -> tuple[Turn, Any]:
@@ -153,16 +154,6 @@ def using(made: Callable[[Body], Any]) -> Callable[[Body], Any]:
 
     def using_it(body: Body) -> Any:
         return agent(Own(None, [("look_up", {"query": "tea"})], ""), made(body), max_steps=1)
-
-    return using_it
-
-
-def using_twice(made: Callable[[Body], Any]) -> Callable[[Body], Any]:
-    """An agent that uses a tool in a thread, because its model asks for another one at the same time."""
-
-    def using_it(body: Body) -> Any:
-        both = [("look_up", {"query": "tea"}), ("nothing", {})]
-        return agent(Own(None, both, ""), made(body), max_steps=1)
 
     return using_it
 
