@@ -136,6 +136,14 @@ _CASES = (
         is_async=True,
     ),
     Case(
+        name="strands",
+        about="Strands run, 3 LLM and 2 tool calls",
+        make="strands:arun",
+        needs="strands",
+        count=40,
+        is_async=True,
+    ),
+    Case(
         name="crewai",
         about="CrewAI crew, 3 LLM and 2 tool calls",
         make="crewai:kickoff",

@@ -8,7 +8,7 @@ from spanhook.engine.absorption import acalled_back, called_back, goes_on
 from spanhook.engine.admission import AdmittedRuns
 from spanhook.engine.arriving import arrive
 from spanhook.engine.attempts import aattempt, attempt
-from spanhook.engine.calls import acall, acall_for, call, call_for
+from spanhook.engine.calls import acall, acall_for, call, call_for, call_inside
 from spanhook.engine.foreign import FOREIGN_KINDS, bound_libraries, swallowing
 from spanhook.engine.handover import lazy
 from spanhook.engine.lifecycle import listeners, registry
@@ -37,6 +37,7 @@ __all__ = [
     "bound_libraries",
     "call",
     "call_for",
+    "call_inside",
     "called_back",
     "detach",
     "goes_on",

@@ -7,9 +7,10 @@ from typing import Any
 from opentelemetry.context import Context
 
 from spanhook.concurrency import drive, reaper
+from spanhook.engine._chunks import answer_chunks
 from spanhook.engine._completion import await_end
 from spanhook.engine._holding import Holding
-from spanhook.engine.lifecycle import outcome
+from spanhook.engine.lifecycle import error_of, outcome
 from spanhook.model import Adapter, Record, current, shed
 from spanhook.telemetry import get_context, set_context
 
@@ -61,8 +62,7 @@ class Steps(Holding, ABC):
                 if self._shows(op, chunk):
                     told = self._reading
                     if told is not None and told.ends_complete and told.is_complete():
-                        await self._finish(op)
-                        outcome(op)
+                        return await self._completed(op, chunk)
                     return chunk
                 method, args = ("__anext__", ()) if self.is_async else ("__next__", ())
         except BaseException as error:
@@ -100,8 +100,7 @@ class Steps(Holding, ABC):
                 if self._shows(op, chunk):
                     told = self._reading
                     if told is not None and told.ends_complete and told.is_complete():
-                        drive(self._finish(op))
-                        outcome(op)
+                        return drive(self._completed(op, chunk))
                     return chunk
         except BaseException as error:
             self._cut(op, error)
@@ -161,16 +160,25 @@ class Steps(Holding, ABC):
             return self.step("__anext__")
         return self._next(op, "__anext__", ())
 
+    async def _completed(self, op: Record, chunk: Any) -> Any:
+        """The source has ended, or given the chunk that completes it: what the consumer gets instead."""
+        op.buffered = op.buffered or self.adapter.result_last
+        await self._finish(op)
+        outcome(op)
+        if not self.adapter.result_last or not op.replaced:
+            return chunk
+        self._buffer = answer_chunks(op, self._body)
+        self.plain, self.dead = False, True
+        return self._buffer.popleft()
+
     async def _stopped(self, op: Record, error: BaseException) -> Any:
         """The source is exhausted or has failed. The stream's context is current."""
         if isinstance(error, StopIteration | StopAsyncIteration):
             self.value = getattr(error, "value", None)
         else:
             shed(error)
-            op.error = error
-        await self._finish(op)
-        outcome(op)
-        return END
+            op.error = error_of(op, error)
+        return await self._completed(op, END)
 
     async def _pass(self, method: str, args: tuple[Any, ...]) -> Any:
         try:

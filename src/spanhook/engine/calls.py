@@ -181,6 +181,27 @@ async def _standing_in(held: Held, wrapped: Callable[..., Any], args: Args, kwar
                 ambient.set(identity)
 
 
+def call_inside(op: Record, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    """Call a part of ``op`` in another thread, to which the context was not passed on."""
+    before, around, identity = get_context(), current.get(), ambient.get()
+    try:
+        set_context(context_with(op.span, op.before))
+        current.set(op)
+        ambient.set(op.ambient)
+        return function(*args, **kwargs)
+    except BaseException as error:
+        shed(error)
+        raise
+    finally:
+        try:
+            set_context(before)
+        finally:
+            try:
+                current.set(around)
+            finally:
+                ambient.set(identity)
+
+
 async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
     op.called = True
     asked(op)

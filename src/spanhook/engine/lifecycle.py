@@ -10,7 +10,7 @@ from opentelemetry.trace import get_current_span
 
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
-from spanhook.engine._native_errors import native
+from spanhook.engine._native_errors import joined, native
 from spanhook.engine._opening import alike, naming, open_span
 from spanhook.engine.absorption import Absorbed, Part, absorbed, serves
 from spanhook.engine.attempts import is_attempt
@@ -188,7 +188,7 @@ def fail(op: Record, error: BaseException) -> None:
     """The call raised ``error``: read what it reports nevertheless."""
     returned(op)
     shed(error)
-    op.error, op.handled = error, None
+    op.error, op.handled = error_of(op, error), None
     if op.adapter.failure is not None:
         try:
             attributes, used = op.adapter.failure(op.instance, op.args, op.kwargs, error)
@@ -196,6 +196,18 @@ def fail(op: Record, error: BaseException) -> None:
             internal.report("extract.failure", failure, lost=1)
             return
         note_response(op, attributes, used)
+
+
+def error_of(op: Record, error: BaseException) -> BaseException:
+    """What a call failed with: both, if its library has made an exception of its own of a rejection inside of it."""
+    if op.adapter.refusal is None or isinstance(error, Reject):
+        return error
+    try:
+        reject = op.adapter.refusal(error)
+    except Exception as failure:
+        internal.report("extract.refusal", failure)
+        return error
+    return error if reject is None else joined(reject, error)
 
 
 def returned(op: Record) -> None:

@@ -4,7 +4,8 @@ A thread that a hook starts is the hook's for good. In a pool, only what the hoo
 others too, whoever caused them to start.
 
 What the operation of a framework's model submits counts as that operation's: some frameworks call a provider's client
-in a pool, without the context of the call.
+in a pool, without the context of the call. Where a framework runs other parts of an operation there, such as tools of a
+run, its adapter ``pools``, and they are inside of it.
 """
 
 import threading
@@ -13,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from spanhook.concurrency import OwnThread
+from spanhook.engine import call_inside
 from spanhook.instrument.instrumentor import Bindings
 from spanhook.model import Args, InHook, Kwargs, Record, Signal, current, shed
 
@@ -64,6 +66,8 @@ def pooled(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     op = current.get()
     if op is None or not args:
         return args, kwargs
+    if type(op) is Record and op.adapter.pools and not op.ended and not op.in_hook:
+        return (partial(call_inside, op, args[0]), *args[1:]), kwargs
     if type(op) is Record and op.adapter.model_layer and not op.ended and not op.in_hook:
         return (partial(_call, op, args[0]), *args[1:]), kwargs
     return submitted(_instance, args, kwargs)

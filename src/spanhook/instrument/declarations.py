@@ -306,10 +306,24 @@ INSTRUMENTORS = {
             variables=("PYDANTIC_AI_",),
         ),
         Declaration(
+            "smolagents",
+            instrumentor="spanhook.instrument.smolagents:SmolagentsInstrumentor",
+            requirement="smolagents >= 1.20, < 2",
+            extra="smolagents",
+        ),
+        Declaration(
             "starlette",
             instrumentor="spanhook.instrument.starlette:StarletteInstrumentor",
             requirement="starlette >= 0.40, < 2",
             extra="starlette",
+        ),
+        Declaration(
+            "strands",
+            instrumentor="spanhook.instrument.strands:StrandsInstrumentor",
+            requirement="strands-agents >= 1.20, < 2",
+            extra="strands",
+            aliases=("strands_agents",),
+            tracing=Tracing(("strands.telemetry.tracer",), "always"),
         ),
     )
 }

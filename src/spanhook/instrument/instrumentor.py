@@ -112,7 +112,7 @@ class Bindings:
         *path, attribute = entry.name.split(".")
         for part in path:
             owner = getattr(owner, part, None)
-        if owner is None or not _has(owner, attribute):
+        if owner is None or not (_has(owner, attribute) or (isinstance(entry, Point) and entry.below)):
             self.states[str(entry)] = MISSING
             if not entry.optional:
                 log.warning("spanhook: %s is missing; calls that go through it are not gated", entry)

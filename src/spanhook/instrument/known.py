@@ -157,8 +157,6 @@ _AGENTS = (
             "functions always, models with SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS=true",
         ),
     ),
-    Known("smolagents", AGENTS),
-    Known("strands", AGENTS, ("strands-agents",), tracing=Tracing(("strands.telemetry.tracer",), "always")),
 )
 
 KNOWN: Final = tuple(sorted((*_PROVIDERS, *_AGENTS), key=lambda known: known.library))

@@ -230,6 +230,7 @@ class Adapter:
         rejected: The library's own error *result* for a rejection, or its own exception, which is raised; ``None`` to
             have the rejection raised.
         native_error: The library's own exception for a rejection, which is raised as both; ``None`` if it has none.
+        refusal: The rejection that the library has made an exception of its own of; that is raised as both.
         boundary: This serves a request from elsewhere, such as another process: what refuses it or ends its run leaves
             it as ``rejected`` says, and is never raised into what serves other requests too.
         fault: Why a result that was returned is an error, as an ``error.type``; empty if it is none. ``after`` hooks
@@ -253,6 +254,8 @@ class Adapter:
         follows: Further operations that follow from the call's result or exception, which it is also given; see
             ``Following``.
         ends_complete: A stream's operation ends with the chunk that completes it, for consumers that read no further.
+        result_last: With ``ends_complete``: the chunk that completes the stream is the whole result, and hooks decide
+            about it before it goes out.
         opaque: The stream runs no application code, so no context is attached around its steps.
         model_layer: This is a framework's view of a model or tool: a call directly inside it that carries its request,
             such as a client's, is its transport; see ``absorption``.
@@ -273,6 +276,7 @@ class Adapter:
         method: What span names begin with instead, for calls that have conventions of their own.
         named_by: The start attribute that names the span, if it differs from the one for its kind.
         hosts: Agents that this agent hands over to run inside its operation, not after it.
+        pools: Parts of it run in threads of a pool, to which the library does not pass the call's context on.
         on_demand: An operation only if a hook applies to its kind, or the settings ask for every step.
     """
 
@@ -296,6 +300,7 @@ class Adapter:
     amend: Callable[[Any, Any, Args, Kwargs, Any], Any] | None = None
     rejected: Callable[[Any, Args, Kwargs, str], Any] | None = None
     native_error: Callable[[Any, Args, Kwargs, Reject], BaseException | None] | None = None
+    refusal: Callable[[BaseException], Reject | None] | None = None
     boundary: bool = False
     fault: Callable[[Any], str] | None = None
     identity: Callable[[Any, Args, Kwargs], Mapping[str, str]] | None = None
@@ -314,6 +319,7 @@ class Adapter:
     failure: Callable[[Any, Args, Kwargs, BaseException], tuple[Attributes, Usage | None]] | None = None
     follows: Callable[[Any, Args, Kwargs, Any, BaseException | None], Iterable["Following"]] | None = None
     ends_complete: bool = False
+    result_last: bool = False
     opaque: bool = False
     model_layer: bool = False
     relays: bool = False
@@ -328,6 +334,7 @@ class Adapter:
     method: str = ""
     named_by: str = ""
     hosts: bool = False
+    pools: bool = False
     on_demand: bool = False
     target_key: str = field(init=False)
     naming_key: str = field(init=False)

@@ -30,6 +30,7 @@ class Point:
         outside: With ``overrides``, wrap only methods defined outside this package: its own lead to other points.
         wanted: Called with the plans by kind; the point is wrapped only while it returns true, as ``module:function``.
             It must not import the library, whose import may be in progress.
+        below: With ``overrides``: the class itself may lack the method, which only subclasses have.
         optional: Missing in some supported versions.
     """
 
@@ -39,6 +40,7 @@ class Point:
     choose: str = ""
     mode: str = "sync"
     overrides: bool = False
+    below: bool = False
     outside: str = ""
     wanted: str = ""
     optional: bool = False

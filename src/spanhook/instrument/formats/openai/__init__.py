@@ -11,7 +11,7 @@ from spanhook.instrument.formats.openai.items import last_text
 from spanhook.instrument.formats.openai.items import rewrite as rewrite_items
 from spanhook.instrument.formats.openai.items import to_message as item_message
 from spanhook.instrument.formats.openai.items import to_messages as item_messages
-from spanhook.instrument.formats.openai.messages import PARTS
+from spanhook.instrument.formats.openai.messages import PARTS, system_of
 from spanhook.instrument.formats.openai.messages import from_message as chat_wire
 from spanhook.instrument.formats.openai.messages import to_message as chat_message
 from spanhook.instrument.formats.openai.reading import completion_usage
@@ -46,4 +46,5 @@ __all__ = [
     "last_text",
     "output_message",
     "rewrite_items",
+    "system_of",
 ]

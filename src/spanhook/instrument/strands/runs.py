@@ -1,0 +1,148 @@
+"""Runs of agents: ``Agent.stream_async``, in which calls, ``invoke_async`` and agents as tools all end."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+from pydantic import BaseModel
+from strands.agent.agent_result import AgentResult
+from strands.telemetry.metrics import EventLoopMetrics
+
+from spanhook import semconv
+from spanhook.instrument.identities import ids_in
+from spanhook.instrument.strands.arguments import AGENT_OUTPUT as ASKED
+from spanhook.instrument.strands.arguments import RUN as CALL
+from spanhook.instrument.strands.chunks import Last
+from spanhook.instrument.strands.models import structured
+from spanhook.instrument.strands.prompts import messages_of, response, rewritten
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, current_record
+
+PROVIDER = "strands"
+
+
+def again(adapter: Adapter, instance: Any) -> bool:
+    """Whether a run goes on in a method that the one that was called overrides."""
+    op = current_record()
+    return op is not None and op.adapter is adapter and op.called and not op.ended and op.instance is instance
+
+
+def chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
+    return None if again(RUN, instance) else RUN
+
+
+def run_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
+    attributes: Attributes = {
+        semconv.GEN_AI_PROVIDER_NAME: PROVIDER,
+        semconv.GEN_AI_AGENT_NAME: str(getattr(instance, "name", None) or type(instance).__name__),
+    }
+    if getattr(instance, "agent_id", None):
+        attributes[semconv.GEN_AI_AGENT_ID] = str(instance.agent_id)
+    return attributes
+
+
+def _system(agent: Any) -> str:
+    system = getattr(agent, "system_prompt", None)
+    return system if isinstance(system, str) else ""
+
+
+def run_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
+    """The prompt; what was said before is the agent's own."""
+    prompt = CALL.given(args, kwargs, "prompt")
+    return Request(messages=messages_of(prompt), system=_system(instance), inputs=prompt)
+
+
+def run_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    return CALL.having(args, kwargs, prompt=rewritten(CALL.given(args, kwargs, "prompt"), change))
+
+
+# ------------------------------------------------------------------------------------------------- output
+
+
+def run_output(result: Any) -> list[Message]:
+    text = str(result).rstrip("\n") if isinstance(result, AgentResult) else ""
+    return [{"role": "assistant", "parts": [{"type": "text", "content": text}]}] if text else []
+
+
+def run_answer(instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> AgentResult:
+    if isinstance(value, AgentResult):
+        return value
+    metrics = getattr(instance, "event_loop_metrics", None) or EventLoopMetrics()
+    return AgentResult(stop_reason="end_turn", message=response(value), metrics=metrics, state={})
+
+
+def run_events(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Iterable[Any]:
+    return ({"result": run_answer(instance, args, kwargs, value)},)
+
+
+# ------------------------------------------------------------------------------------------------- identity
+
+
+def _sources(kwargs: Kwargs) -> tuple[Any, ...]:
+    """What the application gave to the run: its state, or, as it was done before, arguments of its own."""
+    return kwargs.get("invocation_state"), kwargs
+
+
+def run_identity(instance: Any, _args: Args, kwargs: Kwargs) -> Mapping[str, str]:
+    """User, tenant and session: of what was given to the run; the session also of the agent's session manager."""
+    found = ids_in(_sources(kwargs))
+    if not found["session_id"]:
+        kept = getattr(getattr(instance, "_session_manager", None), "session_id", None)
+        found["session_id"] = kept if isinstance(kept, str) else ""
+    return {name: value for name, value in found.items() if value}
+
+
+def run_metadata(_instance: Any, _args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
+    state = kwargs.get("invocation_state")
+    return dict(cast("Mapping[str, Any]", state)) if isinstance(state, Mapping) else {}
+
+
+RUN = Adapter(
+    kind="agent.invoke",
+    layer="strands.run",
+    start=run_start,
+    identity=run_identity,
+    metadata=run_metadata,
+    request=run_request,
+    output=run_output,
+    rewrite=run_rewrite,
+    takes=frozenset(("inputs", "messages")),
+    answer=run_answer,
+    chunks=Last,
+    answer_chunks=run_events,
+)
+
+
+# ------------------------------------------------------------------------------------------------- structured output
+
+
+def output_chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
+    return None if again(OUTPUT, instance) else OUTPUT
+
+
+def output_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
+    prompt = ASKED.given(args, kwargs, "prompt")
+    return Request(messages=messages_of(prompt), system=_system(instance), inputs=prompt)
+
+
+def output_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    return ASKED.having(args, kwargs, prompt=rewritten(ASKED.given(args, kwargs, "prompt"), change))
+
+
+def output_answer(_instance: Any, args: Args, kwargs: Kwargs, value: Any) -> BaseModel:
+    return structured(ASKED.given(args, kwargs, "output_model"), value)
+
+
+def output_messages(result: Any) -> list[Message]:
+    text = result.model_dump_json() if isinstance(result, BaseModel) else ""
+    return [{"role": "assistant", "parts": [{"type": "text", "content": text}]}] if text else []
+
+
+OUTPUT = replace(
+    RUN,
+    request=output_request,
+    output=output_messages,
+    rewrite=output_rewrite,
+    answer=output_answer,
+    chunks=None,
+    answer_chunks=None,
+)

@@ -1,0 +1,130 @@
+"""Tools: ``stream`` of every ``AgentTool``, whatever it is: functions, tools of MCP servers, agents.
+
+A refusal is raised. The library makes of it what it makes of every exception of a tool: a result with the status
+``error``, which the model is told.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from strands.types._events import ToolResultEvent
+
+from spanhook import semconv
+from spanhook.instrument.strands.arguments import TOOL as CALL
+from spanhook.instrument.strands.chunks import ToolChunks
+from spanhook.instrument.wire import encoded, fields_of
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Kwargs,
+    Message,
+    Request,
+    current_record,
+    in_order,
+)
+
+
+def _asked(args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
+    """What the model asks for: name, id, input."""
+    return fields_of(CALL.given(args, kwargs, "tool_use"))
+
+
+def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
+    """The adapter of a call; ``None`` for structured output, which is no tool, and for a call that is passed on."""
+    if type(instance).__name__ == "StructuredOutputTool":
+        return None
+    op = current_record()
+    if op is None or op.adapter is not TOOL or not op.called or op.ended:
+        return TOOL
+    return None if _asked(op.args, op.kwargs) == _asked(args, kwargs) else TOOL
+
+
+def tool_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    """Note the name that a tool of an MCP server has there."""
+    op, name = current_record(), getattr(getattr(instance, "mcp_tool", None), "name", None)
+    if op is not None and isinstance(name, str):
+        op.passed_as = name
+    return args, kwargs
+
+
+def tool_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
+    attributes: Attributes = {
+        semconv.GEN_AI_TOOL_NAME: str(instance.tool_name),
+        semconv.GEN_AI_TOOL_TYPE: "extension" if hasattr(instance, "mcp_tool") else "function",
+    }
+    call_id = _asked(args, kwargs).get("toolUseId")
+    if isinstance(call_id, str) and call_id:
+        attributes[semconv.GEN_AI_TOOL_CALL_ID] = call_id
+    description = fields_of(instance.tool_spec).get("description")
+    if isinstance(description, str) and description:
+        attributes[semconv.GEN_AI_TOOL_DESCRIPTION] = description
+    return attributes
+
+
+def _arguments(args: Args, kwargs: Kwargs) -> dict[str, Any]:
+    given = _asked(args, kwargs).get("input")
+    return dict(cast("Mapping[str, Any]", given)) if isinstance(given, Mapping) else {}
+
+
+def tool_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
+    return Request(arguments=_arguments(args, kwargs), inputs=_asked(args, kwargs).get("input"))
+
+
+def tool_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    return [in_order(_arguments(args, kwargs))]
+
+
+def tool_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    given = change.inputs if change.arguments is None else dict(change.arguments)
+    return CALL.having(args, kwargs, tool_use={**_asked(args, kwargs), "input": given})
+
+
+def tool_output(result: Any) -> list[Message]:
+    """What the model is told."""
+    blocks = fields_of(result).get("content")
+    only = fields_of(blocks[0]) if isinstance(blocks, list) and len(blocks) == 1 else {}
+    told = next((only[name] for name in ("text", "json") if name in only), blocks)
+    said = told if isinstance(told, str | int | float | list | dict) else str(told)
+    return [{"role": "tool", "parts": [{"type": "tool_call_response", "response": encoded(said)}]}]
+
+
+def tool_fault(result: Any) -> str:
+    """Why a result says that the tool has failed: exceptions of tools become such results."""
+    return "tool_error" if fields_of(result).get("status") == "error" else ""
+
+
+def tool_answer(_instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Any:
+    """A result for what a hook answers: one of the library's, text, or anything that is JSON."""
+    call_id = str(_asked(args, kwargs).get("toolUseId") or "unknown")
+    told = fields_of(value)
+    if "content" in told and "status" in told:
+        return {**told, "toolUseId": call_id}
+    block = {"json": value} if isinstance(value, dict | list) else {"text": str(value)}
+    return {"toolUseId": call_id, "status": "success", "content": [block]}
+
+
+def tool_events(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Iterable[Any]:
+    return (ToolResultEvent(tool_answer(instance, args, kwargs, value)),)
+
+
+TOOL = Adapter(
+    kind="tool.execute",
+    layer="strands.tool",
+    start=tool_start,
+    request=tool_request,
+    output=tool_output,
+    rewrite=tool_rewrite,
+    takes=frozenset(("arguments", "inputs")),
+    prepare=tool_prepare,
+    answer=tool_answer,
+    chunks=ToolChunks,
+    answer_chunks=tool_events,
+    fault=tool_fault,
+    ends_complete=True,
+    result_last=True,
+    model_layer=True,
+    carries=tool_carries,
+)

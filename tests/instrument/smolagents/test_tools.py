@@ -1,0 +1,238 @@
+"""Tools: every sort of them, what hooks see and answer, failures; what the library reads of a tool's class."""
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spanhook import Hooks, Operation, Reject
+from spanhook.cli.conformance.libraries.smolagents_ways import (
+    ASK,
+    FOUND,
+    CodeAgent,
+    Own,
+    agent,
+    code,
+    own_tool,
+    smolagents,
+    tool,
+    using,
+)
+from spanhook.cli.conformance.subject import RAISED, Body, Broken
+from spanhook.testing import recorder
+
+MAKES = pytest.mark.parametrize("make", [tool, own_tool])
+
+
+def watching() -> tuple[Hooks, list[Any]]:
+    hooks, seen = Hooks(), list[Any]()
+
+    @hooks.before("tool.execute", names={"look_up"})
+    def look(op: Operation) -> None:
+        seen.append(op.request.arguments)
+
+    return hooks, seen
+
+
+@MAKES
+def test_arguments_have_their_names_however_they_are_passed(make: Any) -> None:
+    hooks, seen = watching()
+    made = make(Body())
+    with recorder(hooks) as recorded:
+        made("tea")
+        made(query="tea")
+        made({"query": "tea"})
+        made.forward("tea")
+        made.forward(query="tea")
+        made("tea", sanitize_inputs_outputs=True)
+    assert seen == [{"query": "tea"}] * 6
+    attributes = recorded.spans[0].attributes or {}
+    assert attributes["gen_ai.tool.description"] == "Look something up."
+
+
+def test_arguments_are_in_the_order_of_the_function_not_of_its_description() -> None:
+    class Pay(smolagents.Tool):
+        name = "pay"
+        description = "Pays."
+        inputs: Any = {
+            "to": {"type": "string", "description": "Whom."},
+            "amount": {"type": "integer", "description": "How much."},
+        }
+        output_type = "string"
+
+        def forward(self, amount: int, to: str) -> str:
+            return f"{amount} to {to}"
+
+    hooks, seen = Hooks(), list[Any]()
+    hooks.before("tool.execute")(lambda op: seen.append(op.request.arguments))
+    with recorder(hooks):
+        assert Pay()(20, "Ann") == "20 to Ann"
+    assert seen == [{"amount": 20, "to": "Ann"}]
+
+
+@pytest.mark.parametrize("call", [lambda made: made("tea"), lambda made: made.forward("tea")])
+@MAKES
+def test_rewritten_arguments_arrive(make: Any, call: Any) -> None:
+    body, hooks = Body(), Hooks()
+    hooks.before("tool.execute")(lambda op: op.replace(arguments={"query": "coffee"}))
+    with recorder(hooks):
+        assert call(make(body)) == FOUND
+    assert body.seen == ["coffee"]
+
+
+@MAKES
+def test_an_answer_has_the_type_of_a_result(make: Any) -> None:
+    body, hooks = Body(), Hooks()
+
+    @hooks.around("tool.execute")
+    def reply(op: Operation) -> Any:
+        return "tea"
+        yield
+
+    made = make(body)
+    with recorder(hooks):
+        plain, sanitized = made("x"), made("x", sanitize_inputs_outputs=True)
+    without = make(Body())("x", sanitize_inputs_outputs=True)
+    assert (plain, str(sanitized), type(sanitized)) == ("tea", "tea", type(without))
+    assert body.runs == 0
+
+
+@MAKES
+def test_a_tool_that_fails_is_an_error_and_raises_the_same(make: Any) -> None:
+    failed, hooks = list[Any](), Hooks()
+
+    @hooks.on_error("tool.execute")
+    def note(op: Operation) -> None:
+        failed.append(op.name)
+
+    made = using(make)(Body(fault=RAISED))
+    without = made.run(ASK)
+    made.model.calls = 0
+    with recorder(hooks) as seen:
+        assert made.run(ASK) == without
+        with pytest.raises(Broken):
+            make(Body(fault=RAISED))("tea")
+    assert failed == ["look_up", "look_up"]
+    assert (seen.spans[1].attributes or {})["spanhook.status"] == "error"
+
+
+@MAKES
+def test_a_result_that_is_refused_is_not_told(make: Any) -> None:
+    body, hooks = Body(), Hooks()
+
+    @hooks.after("tool.execute")
+    def refuse(op: Operation) -> None:
+        raise Reject("not for you")
+
+    with recorder(hooks):
+        said = using(make)(body).run(ASK)
+    assert body.runs == 1
+    assert FOUND not in said
+    assert "not for you" in said
+
+
+def test_tools_that_tools_call_are_gated() -> None:
+    body, hooks = Body(), Hooks()
+    inner = tool(body)
+
+    class Outer(smolagents.Tool):
+        name = "outer"
+        description = "Calls another one."
+        inputs: Any = {"query": {"type": "string", "description": "What to look for."}}
+        output_type = "string"
+
+        def forward(self, query: str) -> str:
+            return str(inner.forward(query))
+
+    @hooks.before("tool.execute", names={"look_up"})
+    def refuse(op: Operation) -> None:
+        raise Reject("not today")
+
+    with recorder(hooks) as seen, pytest.raises(Reject):
+        Outer()("tea")
+    assert [span.name for span in seen.spans] == ["execute_tool look_up", "execute_tool outer"]
+    assert body.runs == 0
+
+
+def test_a_tool_whose_class_overrides_the_call_is_one_call() -> None:
+    base: Any = type(own_tool(Body()))
+
+    class Loud(base):
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            return super().__call__(*args, **kwargs)
+
+    hooks, seen = watching()
+    with recorder(hooks) as recorded:
+        assert Loud()("tea") == FOUND
+    assert seen == [{"query": "tea"}]
+    assert [span.name for span in recorded.spans] == ["execute_tool look_up"]
+
+
+def test_the_last_answer_is_a_tool() -> None:
+    hooks = Hooks()
+
+    @hooks.before("tool.execute", names={"final_answer"})
+    def refuse(op: Operation) -> None:
+        raise Reject("not yet")
+
+    turns = [("final_answer", {"answer": "42"})], "given up"
+    made = agent(Own(None, *turns), max_steps=1)
+    with recorder(hooks):
+        assert made.run(ASK) == "given up"
+    assert "not yet" in made.memory.steps[1].error.message
+
+
+@pytest.mark.parametrize(
+    "wild", ["look_up('tea')", "look_up.forward('tea')", "f = look_up\nf('tea')", "[q for q in map(look_up, ['tea'])]"]
+)
+def test_code_finds_no_way_around(wild: str) -> None:
+    body, hooks = Body(), Hooks()
+
+    @hooks.before("tool.execute", names={"look_up"})
+    def refuse(op: Operation) -> None:
+        raise Reject("not today")
+
+    with recorder(hooks):
+        agent(Own(None, code(wild), "given up"), tool(body), kind=CodeAgent, max_steps=1).run(ASK)
+    assert body.runs == 0
+
+
+def _alone() -> Any:
+    @smolagents.tool
+    def shout(text: str) -> str:
+        """Shouts.
+
+        Args:
+            text: What.
+        """
+        return text.upper()
+
+    return shout
+
+
+class Whisper(smolagents.Tool):
+    """Whispers."""
+
+    name = "whisper"
+    description = "Whispers."
+    inputs: Any = {"text": {"type": "string", "description": "What."}}
+    output_type = "string"
+
+    def forward(self, text: str) -> str:
+        return text.lower()
+
+
+@pytest.mark.parametrize("make", [_alone, Whisper])
+def test_what_the_library_reads_of_a_tool_is_the_same(make: Any, tmp_path: Path) -> None:
+    def read(folder: str) -> list[Any]:
+        made = make()
+        made.save(str(tmp_path / folder))
+        sources = {path.name: path.read_text() for path in sorted((tmp_path / folder).glob("*.py"))}
+        helper = agent(Own(), made, kind=CodeAgent)
+        return [made.to_dict(), sources, helper.system_prompt, helper.to_dict(), copy.deepcopy(made)("Tea")]
+
+    without = read("without")
+    with recorder(Hooks()):
+        assert read("with") == without
+    assert read("after") == without
