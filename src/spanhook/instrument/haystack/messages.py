@@ -24,6 +24,11 @@ def listed(messages: Any) -> list[Any]:
     return list(messages) if isinstance(messages, list | tuple) else [messages]
 
 
+def natives(messages: Any) -> list[Any]:
+    """The same, with each text as a message of its own."""
+    return [ChatMessage.from_user(one) if isinstance(one, str) else one for one in listed(messages)]
+
+
 def read_all(messages: Iterable[Any]) -> list[Message]:
     """Messages in role/parts form."""
     return [read(message) for message in messages]
@@ -87,7 +92,7 @@ def rewritten(messages: Sequence[Any], new: Sequence[Any]) -> list[Any]:
     result: list[Any] = []
     for index, message in enumerate(new):
         if not isinstance(message, Mapping):
-            result.append(message)
+            result.extend(natives(message))
         elif index < len(before) and before[index] == message:
             result.append(messages[index])
         elif message in before:

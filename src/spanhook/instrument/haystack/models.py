@@ -9,7 +9,16 @@ from spanhook import semconv
 from spanhook.instrument.haystack.callbacks import announced, callback_of, hold
 from spanhook.instrument.haystack.classes import signature_of
 from spanhook.instrument.haystack.describing import describe, model_of
-from spanhook.instrument.haystack.messages import instructed, last_text, listed, read, read_all, rewritten, system_of
+from spanhook.instrument.haystack.messages import (
+    instructed,
+    last_text,
+    listed,
+    natives,
+    read,
+    read_all,
+    rewritten,
+    system_of,
+)
 from spanhook.instrument.haystack.refusals import in_pipeline
 from spanhook.instrument.haystack.responses import amended, model_output, model_response, result_of
 from spanhook.instrument.layers import HAYSTACK_MODEL
@@ -63,7 +72,7 @@ def model_carries(instance: Any, args: Args, kwargs: Kwargs) -> Carried:
 
 
 def model_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
-    messages = listed(_given(instance, args, kwargs, "messages") if change.inputs is None else change.inputs)
+    messages = natives(_given(instance, args, kwargs, "messages") if change.inputs is None else change.inputs)
     if change.messages is not None:
         messages = rewritten(messages, one_prompt(change.messages))
     if change.system is not None:

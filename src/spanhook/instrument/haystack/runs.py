@@ -5,10 +5,11 @@ from typing import Any, cast
 
 from spanhook import semconv
 from spanhook.instrument.haystack.describing import PROVIDER
-from spanhook.instrument.haystack.messages import listed, read, read_all, rewritten
+from spanhook.instrument.haystack.messages import listed, natives, read, read_all, rewritten
 from spanhook.instrument.haystack.refusals import in_pipeline
 from spanhook.instrument.haystack.responses import replies_for
 from spanhook.instrument.identities import ids_in
+from spanhook.instrument.metaclass import meet
 from spanhook.instrument.signatures import Signature
 from spanhook.instrument.wire import one_prompt
 from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, current_record
@@ -25,7 +26,10 @@ def again(adapter: Adapter, instance: Any) -> bool:
 
 
 def chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
-    return None if again(RUN, instance) else RUN
+    if again(RUN, instance):
+        return None
+    meet(instance)  # its generator may be no component
+    return RUN
 
 
 def _name(agent: Any) -> str:
@@ -65,7 +69,7 @@ _KNOWN = frozenset(
 
 
 def run_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
-    messages = listed(CALL.given(args, kwargs, "messages") if change.inputs is None else change.inputs)
+    messages = natives(CALL.given(args, kwargs, "messages") if change.inputs is None else change.inputs)
     if change.messages is not None:
         messages = rewritten(messages, one_prompt(change.messages))
     return CALL.having(args, kwargs, messages=messages)

@@ -22,10 +22,10 @@ from spanhook.cli.conformance.libraries.haystack_ways import (
     using,
 )
 from spanhook.cli.conformance.servers.openai_server import Reply
-from spanhook.cli.conformance.subject import OVER_HTTP, Subject, Ungated
+from spanhook.cli.conformance.subject import OVER_HTTP, PLANTED, Subject, Ungated
 
 _TOLD: dict[str, Any] = {"raises": False, "said": FOUND}
-_HTTP: dict[str, Any] = {"asked": ASK, "said": Reply.text, "faults": OVER_HTTP}
+_HTTP: dict[str, Any] = {"asked": ASK, "said": Reply.text, "faults": OVER_HTTP, "slow": True}
 _OVER_HTTP = (
     Subject("Haystack's OpenAI generator", "llm.call", openai_model, MODEL_WAYS, {}, **_HTTP),
     Subject("a Haystack agent's generator", "llm.call", openai_agent, AGENT_WAYS, {}, **_HTTP),
@@ -36,7 +36,16 @@ SUBJECTS: tuple[Subject, ...] = (
     Subject("a generator that is no component", "llm.call", plain_agent, AGENT_WAYS, {}, asked=ASK, said=Reply.text),
     Subject("a generator in a Haystack pipeline", "llm.call", pipeline_of, PIPELINE_WAYS, {}, asked=ASK),
     *(_OVER_HTTP if find_spec("openai") is not None else ()),
-    Subject("a Haystack agent", "agent.invoke", asking, AGENT_WAYS, {}, asked=ASK, answer="an answer"),
+    Subject(
+        "a Haystack agent",
+        "agent.invoke",
+        asking,
+        AGENT_WAYS,
+        {},
+        asked=ASK,
+        answer="an answer",
+        rewrites=lambda _messages: PLANTED,
+    ),
     Subject("a Haystack tool", "tool.execute", using(tool), AGENT_WAYS, {}, **_TOLD),
     Subject("an async Haystack tool", "tool.execute", using(async_tool), AGENT_WAYS, {}, **_TOLD),
     Subject("a Haystack component as a tool", "tool.execute", using(component_tool), AGENT_WAYS, {}, **_TOLD),

@@ -9,11 +9,21 @@ from spanhook.instrument._family import ByClass, descendants
 from spanhook.instrument._wrapping import Binding, Wrapper, static
 
 
+_families = weakref.WeakSet["MetaFamily"]()
+
+
+def meet(instance: Any) -> None:
+    """Look at what an instance is made of, which may have been created before its library was bound."""
+    for family in tuple(_families):
+        family.meet(instance)
+
+
 class MetaFamily:
     """A method, bound in the classes of a metaclass.
 
-    A class is bound when it is created, so that whoever makes an instance of it, however, gets bound methods; whatever
-    its instances are made of is looked at when they are created.
+    A class is bound when it is created, so that whoever makes an instance of it, however, gets bound methods. What its
+    instances are made of is looked at when they are created, and by ``meet``: there, objects of other classes stand in
+    for those of the metaclass.
 
     Args:
         metaclass: The metaclass.
@@ -38,6 +48,7 @@ class MetaFamily:
         ]
         for cls in self._classes():
             self.bind(cls)
+        _families.add(self)
 
     def _classes(self) -> list[type]:
         return [cls for cls in descendants(object) if issubclass(type(cls), self._metaclass)]
@@ -72,18 +83,18 @@ class MetaFamily:
         def instantiated(wrapped: Any, _cls: type, args: Any, kwargs: Any) -> Any:
             made = wrapped(*args, **kwargs)
             if binding.on:
-                for part in _parts_of(made):
-                    self._meet(type(part))
+                self.meet(made)
             return made
 
         return instantiated
 
-    def _meet(self, cls: type) -> None:
-        """Bind the class of what an instance is made of, if it stands in for a class of the metaclass."""
-        if cls.__module__ == "builtins" or issubclass(type(cls), self._metaclass) or cls in self._parts:
-            return
-        self._parts.add(cls)
-        self.bind(cls)
+    def meet(self, instance: Any) -> None:
+        """Bind the classes of what an instance is made of."""
+        for part in _parts_of(instance):
+            cls = type(part)
+            if cls not in self._parts and cls.__module__ != "builtins" and not issubclass(type(cls), self._metaclass):
+                self._parts.add(cls)
+                self.bind(cls)
 
     # --------------------------------------------------------------------------------------------- the end
 
@@ -100,15 +111,16 @@ class MetaFamily:
 
     def restore(self) -> None:
         """Unbind the method in every class."""
+        _families.discard(self)
         for binding in reversed(self._watching):
             binding.restore()
         self._bound.restore()
         self._parts.clear()
 
 
-def _parts_of(made: Any) -> Iterator[Any]:
+def _parts_of(instance: Any) -> Iterator[Any]:
     """What an instance holds in its attributes, and in lists among these."""
-    held = cast("dict[str, Any]", getattr(made, "__dict__", {}))
+    held = cast("dict[str, Any]", getattr(instance, "__dict__", {}))
     for value in list(held.values()):
         if isinstance(value, list | tuple):
             yield from cast("list[Any]", value)
