@@ -65,6 +65,7 @@ from spanhook.model.failures import (
     words,
 )
 from spanhook.model.identity import NOBODY, Identity, ambient, context, from_baggage
+from spanhook.model.joined_errors import joined
 from spanhook.model.media import MEDIA, is_media, media_part, modality_of
 from spanhook.model.media_forms import (
     Form,
@@ -211,6 +212,7 @@ __all__ = [
     "in_pieces",
     "is_media",
     "item_form",
+    "joined",
     "kinds",
     "leaves",
     "made",

@@ -6,7 +6,7 @@ component class that follows it, whoever calls them: agents, pipelines, other co
 
 from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.instrument.layers import HAYSTACK_MODEL
-from spanhook.model import Attempts, MetaPoint, Point
+from spanhook.model import Attempts, Block, MetaPoint, Point
 
 _HERE = "spanhook.instrument.haystack"
 
@@ -58,6 +58,12 @@ class HaystackInstrumentor(Instrumentor):
         _attempts("run_async"),
         _point("components.agents.agent:Agent.run", "runs:RUN", "runs:chosen"),
         _point("components.agents.agent:Agent.run_async", "runs:RUN", "runs:chosen", mode="async"),
+        Block(
+            module="haystack.core.errors",
+            name="PipelineRuntimeError.from_exception",
+            adapter=f"{_HERE}.pipelines:PIPELINE",
+            drive=f"{_HERE}.refusals:of_component",
+        ),
         _point("tools.tool:Tool.invoke", "tools:TOOL"),
         _point("tools.tool:Tool.invoke_async", "tools:TOOL", mode="async", optional=True),
         _point(f"{_PIPELINE}.run", "pipelines:PIPELINE", "pipelines:chosen"),

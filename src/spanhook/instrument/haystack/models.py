@@ -19,7 +19,6 @@ from spanhook.instrument.haystack.messages import (
     rewritten,
     system_of,
 )
-from spanhook.instrument.haystack.refusals import in_pipeline
 from spanhook.instrument.haystack.responses import amended, model_output, model_response, result_of
 from spanhook.instrument.layers import HAYSTACK_MODEL
 from spanhook.instrument.wire import one_prompt
@@ -102,7 +101,6 @@ MODEL = Adapter(
     answer=model_answer,
     amend=model_amend,
     announce=announced,
-    native_error=in_pipeline,
     prepare=hold,
     model_layer=True,
     carries=model_carries,

@@ -6,7 +6,6 @@ from typing import Any, cast
 from spanhook import semconv
 from spanhook.instrument.haystack.describing import PROVIDER
 from spanhook.instrument.haystack.messages import listed, natives, read, read_all, rewritten
-from spanhook.instrument.haystack.refusals import in_pipeline
 from spanhook.instrument.haystack.responses import replies_for
 from spanhook.instrument.identities import ids_in
 from spanhook.instrument.metaclass import meet
@@ -123,5 +122,4 @@ RUN = Adapter(
     rewrite=run_rewrite,
     takes=frozenset(("inputs", "messages")),
     answer=run_answer,
-    native_error=in_pipeline,
 )

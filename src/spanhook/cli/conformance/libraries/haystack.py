@@ -8,8 +8,10 @@ from spanhook.cli.conformance.libraries.haystack_ways import (
     ASK,
     DIRECT_WAYS,
     FOUND,
+    IS_2,
     MODEL_WAYS,
     PIPELINE_WAYS,
+    ChatMessage,
     asking,
     async_tool,
     component_tool,
@@ -30,10 +32,14 @@ _OVER_HTTP = (
     Subject("Haystack's OpenAI generator", "llm.call", openai_model, MODEL_WAYS, {}, **_HTTP),
     Subject("a Haystack agent's generator", "llm.call", openai_agent, AGENT_WAYS, {}, **_HTTP),
 )
+_PLAIN = Subject(
+    "a generator that is no component", "llm.call", plain_agent, AGENT_WAYS, {}, asked=ASK, said=Reply.text
+)
+"""Agents of version 2 want components."""
 
 SUBJECTS: tuple[Subject, ...] = (
     Subject("a generator of one's own in Haystack", "llm.call", own, MODEL_WAYS, {}, asked=ASK, said=Reply.text),
-    Subject("a generator that is no component", "llm.call", plain_agent, AGENT_WAYS, {}, asked=ASK, said=Reply.text),
+    *(() if IS_2 else (_PLAIN,)),
     Subject("a generator in a Haystack pipeline", "llm.call", pipeline_of, PIPELINE_WAYS, {}, asked=ASK),
     *(_OVER_HTTP if find_spec("openai") is not None else ()),
     Subject(
@@ -44,7 +50,7 @@ SUBJECTS: tuple[Subject, ...] = (
         {},
         asked=ASK,
         answer="an answer",
-        rewrites=lambda _messages: PLANTED,
+        rewrites=lambda _messages: [ChatMessage.from_user(PLANTED)],
     ),
     Subject("a Haystack tool", "tool.execute", using(tool), AGENT_WAYS, {}, **_TOLD),
     Subject("an async Haystack tool", "tool.execute", using(async_tool), AGENT_WAYS, {}, **_TOLD),

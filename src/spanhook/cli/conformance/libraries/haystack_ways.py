@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
@@ -23,7 +24,7 @@ with warnings.catch_warnings():
 Agent, ChatMessage, StreamingChunk = _agents.Agent, _dataclasses.ChatMessage, _dataclasses.StreamingChunk
 Pipeline = getattr(haystack, "AsyncPipeline", None) or haystack.Pipeline
 """The pipeline that runs both ways."""
-SyncPipeline = haystack.Pipeline
+IS_2 = find_spec("haystack.components.tools") is not None
 component = haystack.component
 
 ASK = "Say hello."
@@ -138,12 +139,12 @@ def asking(body: Body) -> Any:
     return agent(own(body), _idle())
 
 
+def idle(query: str) -> str:
+    """What a tool does that nobody uses; early versions of agents want one, and write its name down."""
+    return query
+
+
 def _idle() -> Any:
-    """A tool that nobody uses: early versions want one."""
-
-    def idle(query: str) -> str:
-        return query
-
     return made_of(idle)
 
 
@@ -158,9 +159,7 @@ def plain_agent(body: Body) -> Any:
 def made_of(function: Callable[..., Any], name: str = "", description: str = "Look something up.") -> Any:
     """A tool that takes a query."""
     schema = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
-    return tools.Tool(
-        name=name or function.__name__, description=description, parameters=schema, function=function
-    )
+    return tools.Tool(name=name or function.__name__, description=description, parameters=schema, function=function)
 
 
 def tool(body: Body) -> Any:
