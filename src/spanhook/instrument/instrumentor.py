@@ -21,13 +21,13 @@ from spanhook.gating import Control, Isolate, Pause, controls, isolating, pauses
 from spanhook.instrument._blocks import driven
 from spanhook.instrument._family import Family
 from spanhook.instrument._holding import HeldFamily
-from spanhook.instrument.metaclass import MetaFamily
 from spanhook.instrument._outlets import FamilyOnDemand, OnDemand, Telling, held_back, inner_streams
 from spanhook.instrument._packages import has_mark, spec_of
 from spanhook.instrument._points import Operations, attempting, load, looked_up, told
 from spanhook.instrument._versions import requirement, version
 from spanhook.instrument._wrapping import Binding, static
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
+from spanhook.instrument.metaclass import MetaFamily
 from spanhook.model import Attempts, Block, Held, InnerStream, Lookup, MetaPoint, Outlet, Point, Signal
 
 BOUND, WAITING, MISSING = "bound", "waiting", "missing"

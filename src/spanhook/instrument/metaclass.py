@@ -8,7 +8,6 @@ from spanhook.diagnostics import log
 from spanhook.instrument._family import ByClass, descendants
 from spanhook.instrument._wrapping import Binding, Wrapper, static
 
-
 _families = weakref.WeakSet["MetaFamily"]()
 
 
@@ -69,7 +68,7 @@ class MetaFamily:
                 return one if issubclass(type(one), self._metaclass) else cls
         return None
 
-    # --------------------------------------------------------------------------------------------- classes and instances
+    # ------------------------------------------------------------------------------------- classes and instances
 
     def _creating(self, binding: Binding) -> Callable[..., Any]:
         def created(wrapped: Any, cls: type, args: Any, kwargs: Any) -> None:
@@ -96,7 +95,7 @@ class MetaFamily:
                 self._parts.add(cls)
                 self.bind(cls)
 
-    # --------------------------------------------------------------------------------------------- the end
+    # ------------------------------------------------------------------------------------- the end
 
     def unbound(self) -> Iterator[str]:
         """Methods that receive calls but are not bound."""

@@ -49,15 +49,14 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class MetaPoint(Point):
-    """A method of all classes of a metaclass, present and future: for libraries whose classes have a protocol in common,
-    but no base class.
+    """A method of all classes of a metaclass, present and future: for libraries whose classes share a protocol, but no
+    base class.
 
     Attributes:
         name: ``Metaclass.method``.
-        picks: Called with a class that has the method; returns whether it is wrapped there, as ``module:function``. Of
-            what instances of the metaclass's classes are made of, classes of other kinds are asked about too, such as
-            objects that follow the protocol and are nothing else. It must not import the library, whose import may be
-            in progress.
+        picks: Called with a class that has the method; returns whether it is wrapped there, as ``module:function``.
+            It is also asked about the classes of what such instances hold, which may follow the protocol without the
+            metaclass. It must not import the library, whose import may be in progress.
     """
 
     picks: str

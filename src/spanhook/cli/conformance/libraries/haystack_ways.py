@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
@@ -24,7 +23,7 @@ with warnings.catch_warnings():
 Agent, ChatMessage, StreamingChunk = _agents.Agent, _dataclasses.ChatMessage, _dataclasses.StreamingChunk
 Pipeline = getattr(haystack, "AsyncPipeline", None) or haystack.Pipeline
 """The pipeline that runs both ways."""
-IS_2 = find_spec("haystack.components.tools") is not None
+IS_2 = import_module("haystack.version").__version__.startswith("2.")
 component = haystack.component
 
 ASK = "Say hello."
