@@ -1,4 +1,4 @@
-"""One method in all classes of a metaclass, existing or future, and in classes of other kinds that stand in for them."""
+"""One method in all classes of a metaclass, existing or future, and in other classes that stand in for them."""
 
 import weakref
 from collections.abc import Callable, Iterator
@@ -90,7 +90,7 @@ class MetaFamily:
     def meet(self, instance: Any) -> None:
         """Bind the classes of what an instance is made of."""
         for part in _parts_of(instance):
-            cls = type(part)
+            cls = cast("type[Any]", type(part))
             if cls not in self._parts and cls.__module__ != "builtins" and not issubclass(type(cls), self._metaclass):
                 self._parts.add(cls)
                 self.bind(cls)

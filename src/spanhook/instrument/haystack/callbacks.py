@@ -6,7 +6,6 @@ from typing import Any
 
 from haystack.dataclasses import StreamingChunk
 
-from spanhook.gating import Plan
 from spanhook.instrument.haystack.classes import accepts, signature_of
 from spanhook.instrument.haystack.messages import text_of
 from spanhook.instrument.haystack.responses import replies_of
@@ -26,7 +25,7 @@ def hold(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     """A call whose chunks wait, if hooks decide about its answer before anybody gets it."""
     op = current_record()
     tell = callback_of(instance, args, kwargs)
-    if op is None or op.plan is None or tell is None or not _decides(op, op.plan):
+    if op is None or tell is None or not _decides(op):
         return args, kwargs
     if not accepts(type(instance), _NAME):
         op.spilt = True
@@ -37,8 +36,9 @@ def hold(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     return signature_of(type(instance)).having(args, kwargs, **{_NAME: waiting})
 
 
-def _decides(op: Record, plan: Plan) -> bool:
-    return any(bound.concerns(op) for bound in (*plan.buffers, *plan.windows))
+def _decides(op: Record) -> bool:
+    plan = op.plan
+    return plan is not None and any(bound.concerns(op) for bound in (*plan.buffers, *plan.windows))
 
 
 def chunk_of(result: Any) -> Any:

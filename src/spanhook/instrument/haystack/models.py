@@ -46,9 +46,9 @@ def model_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
 
 def _tools(instance: Any, args: Args, kwargs: Kwargs) -> list[Any]:
     """The tools that the model may ask for: those of the call, or else the generator's own."""
-    tools = _given(instance, args, kwargs, "tools") or getattr(instance, "tools", None)
+    tools: Any = _given(instance, args, kwargs, "tools") or getattr(instance, "tools", None)
     found: list[Any] = []
-    for one in listed(tools) if not hasattr(tools, "tools") else tools.tools:
+    for one in tools.tools if hasattr(tools, "tools") else listed(tools):
         found.extend(one.tools if hasattr(one, "tools") else [one])
     return [one for one in found if hasattr(one, "tool_spec")]
 

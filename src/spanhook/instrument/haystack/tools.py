@@ -1,4 +1,4 @@
-"""Tools: ``invoke`` and ``invoke_async`` of every ``Tool``: functions, components, pipelines, agents, MCP servers' tools.
+"""Tools: ``invoke`` and ``invoke_async`` of every ``Tool``: functions, components, pipelines, agents, tools of MCP.
 
 A refusal is raised as what a tool raises that has failed. Agents make a result of that, which the model is told.
 """
@@ -60,7 +60,7 @@ def tool_output(result: Any) -> list[Message]:
 
 
 def tool_answer(instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any:
-    """What the tool would have returned: a value, under the name of the output that the model is told, if it has one."""
+    """What the tool would have returned: a value, or an output of that value if the model is told of one output."""
     config = getattr(instance, "outputs_to_string", None)
     source = config.get("source") if isinstance(config, Mapping) else None
     if isinstance(source, str) and not isinstance(value, Mapping):

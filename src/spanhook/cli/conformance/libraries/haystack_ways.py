@@ -25,6 +25,7 @@ Pipeline = getattr(haystack, "AsyncPipeline", None) or haystack.Pipeline
 """The pipeline that runs both ways."""
 IS_2 = import_module("haystack.version").__version__.startswith("2.")
 component = haystack.component
+Messages: Any = list[ChatMessage]
 
 ASK = "Say hello."
 FOUND = "found leaves everywhere"
@@ -82,17 +83,17 @@ class Own:
     def __init__(self, script: Script) -> None:
         self.script = script
 
-    @component.output_types(replies=list[ChatMessage])
-    def run(self, messages: list[ChatMessage], streaming_callback: Any = None, tools: Any = None) -> dict[str, Any]:
+    @component.output_types(replies=Messages)
+    def run(self, messages: Any, streaming_callback: Any = None, tools: Any = None) -> dict[str, Any]:
         del tools
         reply, chunks = self.script.next(messages, streaming_callback)
         for chunk in chunks:
             streaming_callback(chunk)
         return {"replies": [reply]}
 
-    @component.output_types(replies=list[ChatMessage])
+    @component.output_types(replies=Messages)
     async def run_async(
-        self, messages: list[ChatMessage], streaming_callback: Any = None, tools: Any = None
+        self, messages: Any, streaming_callback: Any = None, tools: Any = None
     ) -> dict[str, Any]:
         del tools
         await asyncio.sleep(0)
@@ -236,8 +237,11 @@ async def _said_later(made: Any) -> str:
 def _streamed(generator: Any) -> str:
     """What a callback was told; it is told all of it by the time that the call returns."""
     told = list[str]()
-    result = generator.run(messages(), streaming_callback=lambda chunk: told.append(chunk.content))
-    return _both(told, _said(result))
+
+    def tell(chunk: Any) -> None:
+        told.append(chunk.content)
+
+    return _both(told, _said(generator.run(messages(), streaming_callback=tell)))
 
 
 async def _astreamed(generator: Any) -> str:
