@@ -17,7 +17,18 @@ _TESTS = ROOT / "tests/instrument"
 _APART = "libraries do not know each other"
 _PURE = "a library's adapters know what a call looks like"
 _ALONE = frozenset(
-    ("aegra", "aiobotocore", "crewai", "dspy", "fast_agent", "langgraph_api", "litellm", "smolagents", "strands")
+    (
+        "aegra",
+        "aiobotocore",
+        "crewai",
+        "dspy",
+        "fast_agent",
+        "haystack",
+        "langgraph_api",
+        "litellm",
+        "smolagents",
+        "strands",
+    )
 )
 """Libraries that allow only some versions of what others bring, or of Python, or bring much: no extra collects them."""
 _OPTIONAL = "libraries that are instrumented are imported where they are instrumented alone"

@@ -156,11 +156,11 @@ def test_an_error_of_ours_breaks_no_import(folder: Path, told: Told, monkeypatch
 
 
 def test_a_package_of_the_same_name_is_not_meant(folder: Path, told: Told) -> None:
-    distribution(folder, "haystack-ai")
-    package(folder, "haystack", "mine = True")
+    distribution(folder, "ag2")
+    package(folder, "autogen", "mine = True")
     spanhook.instrument(settings=STRICT)
 
-    assert importlib.import_module("haystack").mine
+    assert importlib.import_module("autogen").mine
     spanhook.instrument(settings=Settings())
 
     assert told() == []
@@ -199,12 +199,12 @@ def test_what_is_left_out_is_not_told_of(folder: Path, told: Told) -> None:
     assert len(told()) == 2
 
 
-@pytest.mark.parametrize("name", ["haystack", "haystack-ai", " haystack "])
+@pytest.mark.parametrize("name", ["pipecat", "pipecat-ai", " pipecat "])
 def test_what_is_allowed_is_not_told_of(name: str, folder: Path, told: Told) -> None:
-    library(folder, BY_NAME["haystack"])
+    library(folder, BY_NAME["pipecat"])
 
     spanhook.instrument(settings=Settings(strict=True, allow=iter([name])))
-    importlib.import_module("haystack")
+    importlib.import_module("pipecat")
     spanhook.instrument()
 
     assert (told(), watch.in_use(), importable()) == ([], [], [])

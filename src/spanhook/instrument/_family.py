@@ -26,7 +26,7 @@ def _renew() -> None:
 after_fork("wrapped families", _renew)
 
 
-class _ByClass:
+class ByClass:
     """Bindings, at most one per class. They are released with their classes."""
 
     def __init__(self, binding: type[Binding], attribute: str, make: Callable[[Binding], Callable[..., Any]]) -> None:
@@ -69,7 +69,7 @@ class Family:
         self, base: type, attribute: str, make: Callable[[Binding], Callable[..., Any]], outside: str = ""
     ) -> None:
         self._base, self._attribute, self._outside = base, attribute, outside
-        self._bound = _ByClass(self.binding, attribute, make)
+        self._bound = ByClass(self.binding, attribute, make)
         self._lineage: Lineage | None = None
         self.bind(base)
 
@@ -151,7 +151,7 @@ class Lineage:
         self._new: Any = vars(base).get("__new__")
         self._made: Any = None
         self._hook: Any = None
-        self._below = _ByClass(Binding, "__init_subclass__", self._made_below)
+        self._below = ByClass(Binding, "__init_subclass__", self._made_below)
 
     @staticmethod
     def of(base: type) -> "Lineage":

@@ -218,6 +218,15 @@ INSTRUMENTORS = {
             variables=("GROQ_",),
         ),
         Declaration(
+            "haystack",
+            instrumentor="spanhook.instrument.haystack:HaystackInstrumentor",
+            requirement="haystack-ai >= 2.18, < 4",
+            extra="haystack",
+            mark=("core/pipeline",),  # the distribution with this name is another library
+            tracing=Tracing(("haystack",), "if the application calls haystack.tracing.enable_tracing()"),
+            variables=("HAYSTACK_",),
+        ),
+        Declaration(
             "langchain_core",
             instrumentor="spanhook.instrument.langchain_core:LangChainInstrumentor",
             requirement="langchain-core >= 1.0, < 2",

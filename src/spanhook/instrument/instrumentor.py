@@ -27,7 +27,8 @@ from spanhook.instrument._points import Operations, attempting, load, looked_up,
 from spanhook.instrument._versions import requirement, version
 from spanhook.instrument._wrapping import Binding, static
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
-from spanhook.model import Attempts, Block, Held, InnerStream, Lookup, Outlet, Point, Signal
+from spanhook.instrument.metaclass import MetaFamily
+from spanhook.model import Attempts, Block, Held, InnerStream, Lookup, MetaPoint, Outlet, Point, Signal
 
 BOUND, WAITING, MISSING = "bound", "waiting", "missing"
 """States of a point: wrapped; its module is not imported yet; missing in this version."""
@@ -35,7 +36,7 @@ BOUND, WAITING, MISSING = "bound", "waiting", "missing"
 
 Entry = Point | Block | Attempts | Lookup | Held | Signal | Outlet | InnerStream
 Adapting = OnDemand | Telling | FamilyOnDemand
-Made = Binding | Family | Adapting
+Made = Binding | Family | MetaFamily | Adapting
 
 
 def _has(owner: Any, attribute: str) -> bool:
@@ -112,7 +113,8 @@ class Bindings:
         *path, attribute = entry.name.split(".")
         for part in path:
             owner = getattr(owner, part, None)
-        if owner is None or not (_has(owner, attribute) or (isinstance(entry, Point) and entry.below)):
+        bound_anyway = isinstance(entry, MetaPoint) or (isinstance(entry, Point) and entry.below)
+        if owner is None or not (bound_anyway or _has(owner, attribute)):
             self.states[str(entry)] = MISSING
             if not entry.optional:
                 log.warning("spanhook: %s is missing; calls that go through it are not gated", entry)
@@ -160,6 +162,9 @@ class Bindings:
         self._operations.append(make)
         if isinstance(entry, Held):
             return lambda owner, name: HeldFamily(owner, name, make)
+        if isinstance(entry, MetaPoint):
+            picks = load(entry.picks)
+            return lambda owner, name: MetaFamily(owner, name, make, picks)
         if entry.wanted:
             wanted = load(entry.wanted)
             return lambda owner, name: OnDemand(owner, name, wanted, make)
@@ -186,7 +191,7 @@ class Bindings:
     def unbound(self) -> Iterator[str]:
         """Overriding methods that are not bound, as ``module.Class.method``."""
         for made in self._made:
-            if isinstance(made, Family):
+            if isinstance(made, Family | MetaFamily):
                 yield from made.unbound()
 
     def restore(self) -> None:

@@ -140,7 +140,6 @@ _AGENTS = (
     ),
     Known("fastmcp", TOOLS, tracing=Tracing(("fastmcp",), "unless FASTMCP_TELEMETRY_MODE=off")),
     Known("google.adk", ALL, tracing=Tracing(("gcp.vertex.agent",), "always")),
-    Known("haystack", ALL, ("haystack-ai",), mark=("core/pipeline",)),
     Known("livekit.agents", ALL, tracing=Tracing(("livekit-agents",), "always")),
     Known("llama_index.core", AGENTS),
     Known(

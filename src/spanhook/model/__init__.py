@@ -74,6 +74,7 @@ from spanhook.model.failures import (
     words,
 )
 from spanhook.model.identity import NOBODY, Identity, ambient, context, from_baggage
+from spanhook.model.joined_errors import joined
 from spanhook.model.media import MEDIA, is_media, media_part, modality_of
 from spanhook.model.media_forms import (
     Form,
@@ -93,6 +94,7 @@ from spanhook.model.points import (
     Held,
     InnerStream,
     Lookup,
+    MetaPoint,
     Opened,
     Opening,
     Outlet,
@@ -162,6 +164,7 @@ __all__ = [
     "Level",
     "Lookup",
     "Message",
+    "MetaPoint",
     "Opened",
     "Opening",
     "Operation",
@@ -223,6 +226,7 @@ __all__ = [
     "is_coloured",
     "is_media",
     "item_form",
+    "joined",
     "kinds",
     "leaves",
     "made",

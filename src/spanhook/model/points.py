@@ -50,6 +50,21 @@ class Point:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MetaPoint(Point):
+    """A method of all classes of a metaclass, present and future: for libraries whose classes share a protocol, but no
+    base class.
+
+    Attributes:
+        name: ``Metaclass.method``.
+        picks: Called with a class that has the method; returns whether it is wrapped there, as ``module:function``.
+            It is also asked about the classes of what such instances hold, which may follow the protocol without the
+            metaclass. It must not import the library, whose import may be in progress.
+    """
+
+    picks: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class Block:
     """A function inside of whose call an operation opens and ends, where its library says so: for calls whose results
     leave otherwise than as what they return, or whose hooks need what is known only in the middle of them.

@@ -114,7 +114,8 @@ class Subject:
         faults: What can go wrong in its body.
         slow: Whether its body waits for ``Body.hold``.
         answer: What a hook answers with in place of a call, if such answers are passed on.
-        rewrites: How a hook rewrites its arguments, if not by putting another text in place of every text in them.
+        rewrites: How a hook rewrites its arguments, or an agent's inputs, if not by putting another text in place of
+            every text in them.
         listeners: Context managers that record a call's callback ``results``, and among these the ``ends``, by way of
             calling.
     """
@@ -134,7 +135,7 @@ class Subject:
     faults: tuple[Fault, ...] = (RAISED,)
     slow: bool = False
     answer: Any = None
-    rewrites: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    rewrites: Callable[[Any], Any] | None = None
     listeners: "Callable[[Subject, str], Iterable[AbstractContextManager[Any]]] | None" = None
 
     def takes_whole(self, way: str) -> bool:

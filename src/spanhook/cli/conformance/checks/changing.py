@@ -56,7 +56,7 @@ _REWRITES: dict[str, Callable[[Way, Operation], None]] = {
     "llm.call": _rewrite_messages,
     "tool.execute": lambda way, op: op.replace(arguments=(way.subject.rewrites or _planted)(op.request.arguments)),
     "memory.store": lambda _way, op: op.replace(arguments=_planted(op.request.arguments)),
-    "agent.invoke": lambda _way, op: op.replace(inputs=_planted(op.request.inputs)),
+    "agent.invoke": lambda way, op: op.replace(inputs=(way.subject.rewrites or _planted)(op.request.inputs)),
     "mcp.resource.read": lambda _way, op: op.replace(arguments={"uri": f"doc://{PLANTED}"}),
     "mcp.prompt.get": lambda _way, op: op.replace(arguments=_planted(op.request.arguments)),
     "request": lambda _way, op: op.replace(headers={**op.request.headers, "x-query": PLANTED}),

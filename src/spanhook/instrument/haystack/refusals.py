@@ -1,0 +1,25 @@
+"""Refusals in Haystack's terms: exceptions of its own, which its agents and pipelines take for what they are."""
+
+from typing import Any
+
+from haystack.tools.errors import ToolInvocationError
+
+from spanhook.errors import Reject
+from spanhook.instrument.signatures import Signature
+from spanhook.model import Args, Kwargs, Opening, joined
+
+_FAILED = Signature("component_name", "component_type", "error")
+
+
+def of_tool(instance: Any, _args: Args, _kwargs: Kwargs, reject: Reject) -> BaseException:
+    """What a tool raises that has failed: agents make a result of it, which the model is told."""
+    return ToolInvocationError(reject.reason, tool_name=str(instance.name))
+
+
+def of_component(_opening: Opening, wrapped: Any, _instance: Any, args: Args, kwargs: Kwargs) -> BaseException:
+    """What a pipeline raises for a component that has failed; for one that was refused it is the rejection, too.
+
+    No operation opens here.
+    """
+    own, error = wrapped(*args, **kwargs), _FAILED.given(args, kwargs, "error")
+    return joined(error, own) if isinstance(error, Reject) else own
