@@ -267,7 +267,9 @@ def test_what_is_drawn(api: str, server: Loopback) -> None:
     given_messages = st.lists(st.one_of(draws(tokens)), min_size=1, max_size=4)
     refusals: list[str] = []
 
-    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None)
+    examples = settings().max_examples * 3 // 5
+
+    @settings(max_examples=examples, suppress_health_check=[HealthCheck.too_slow], database=None)
     @given(given_messages, st.data())
     def holds(natives: list[Any], data: st.DataObject) -> None:
         seen: dict[str, Any] = {}

@@ -47,7 +47,9 @@ def anthropic_server() -> Iterator[AnthropicServer]:
         yield server
 
 
-many = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+many = settings(
+    max_examples=settings().max_examples * 3 // 20, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 ASKED: dict[str, Any] = {"messages": [{"role": "user", "content": "hi"}]}
 
 

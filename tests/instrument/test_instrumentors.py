@@ -1,9 +1,16 @@
 """Names that users give libraries, and what they are told about those that nothing has."""
 
+import sys
+from pathlib import Path
+from typing import Any
+
 import pytest
+import wrapt
 
 from spanhook import ConfigurationError
 from spanhook.instrument import INSTRUMENTORS, hint, meant, names
+from spanhook.instrument.instrumentor import BOUND, WAITING, Bindings
+from spanhook.model import Signal
 
 
 @pytest.mark.parametrize(
@@ -40,3 +47,37 @@ def test_what_helps_with_another_name(given: str, told: str) -> None:
         names([given])
     bound = ", ".join(sorted(INSTRUMENTORS))
     assert str(caught.value) == f"unknown library {given!r}; spanhook binds {bound}{told}"
+
+
+def test_a_module_is_awaited_once_however_often_its_points_are_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    awaited: list[str] = []
+    register = wrapt.register_post_import_hook
+
+    def noting(hook: Any, name: str) -> None:
+        awaited.append(name)
+        register(hook, name)
+
+    monkeypatch.setattr(wrapt, "register_post_import_hook", noting)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "spanhook_late.py").write_text("def tell(): ...\n")
+    signal = Signal(module="spanhook_late", name="tell", after="builtins:print")
+    bindings = Bindings((signal,))
+    for _ in range(3):
+        bindings.restore()
+        bindings.bind()
+    assert (awaited, bindings.states) == (["spanhook_late"], {str(signal): WAITING})
+    __import__("spanhook_late")
+    try:
+        assert bindings.states == {str(signal): BOUND}
+        bindings.restore()
+        bindings.bind()
+        assert bindings.states == {str(signal): BOUND}
+        bindings.restore()
+        del sys.modules["spanhook_late"]
+        bindings.bind()
+        assert awaited == ["spanhook_late"] * 2
+    finally:
+        bindings.restore()
+        sys.modules.pop("spanhook_late", None)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spanhook.instrument import _versions
-from spanhook.instrument._versions import version
+from spanhook.instrument._versions import one_moment, version
 
 NAME = "spanhook-stand-in"
 LONG_AGO = 1_700_000_000
@@ -113,3 +113,15 @@ def test_a_finder_of_somebody_elses_is_asked_each_time(
     monkeypatch.setattr("sys.meta_path", [Finder(), *sys.meta_path])
     assert version(NAME) == version(NAME) == "1.0"
     assert len(asked.names) == 2
+
+
+def test_versions_of_one_moment_are_those_of_its_beginning(folder: Path, asked: Asked) -> None:
+    install(folder, "1.0")
+    settle(folder, 1)
+    with one_moment():
+        assert version(NAME) == "1.0"
+        install(folder, "2.0")
+        settle(folder, 2)
+        assert version(NAME) == "1.0"
+    assert version(NAME) == "2.0"
+    assert asked.names == [NAME] * 2
