@@ -60,6 +60,14 @@ def test_an_answer_that_drips_is_given_up(head: bytes, drops: Iterator[bytes], m
     assert caught.value.kind in ("timeout", "connection")
 
 
+def test_the_last_answer_of_a_connection_is_read_too() -> None:
+    with answering() as server:
+        server.sends(b"a set" * 100_000)
+        server.headers["Connection"] = "close"
+        for _ in range(2):
+            assert Client(server.url, None).fetch("").content == server.content
+
+
 def test_a_connection_stays_open() -> None:
     with answering() as server:
         server.sends(b"a set" * 100_000)

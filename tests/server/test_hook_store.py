@@ -10,6 +10,7 @@ from spanhook.server.hook_store import HookStore
 from spanhook.server.problems import Problem
 from spanhook.store import verify
 from spanhook.store.control import Database, tables
+from tests.store.control.plans import asked_of, plan_of
 
 pytestmark = pytest.mark.anyio
 
@@ -99,3 +100,14 @@ async def test_the_definitions_of_a_tenant_have_a_size_together(database: Databa
     await store.create(LOCAL, hook("other", "globex", config=large))
     assert [one.definition.name for one in (await store.page(LOCAL))[0]] == ["0", "1", "2", "small", "other"]
     assert await store.get(LOCAL, before.definition.hook_id) == before
+
+
+async def test_each_filter_is_found_by_an_index(database: Database) -> None:
+    store = HookStore(database)
+    for number in range(6):
+        await store.create(LOCAL, hook(f"h{number}", f"tenant-{number % 2}", event_type="llm.call.pre"))
+    for event, tenant in (("llm.call.pre", None), (None, "tenant-1"), ("llm.call.pre", "tenant-1")):
+        with asked_of(database) as asked:
+            found, _ = await store.page(LOCAL, event=event, tenant=tenant)
+        assert len(found) == (3 if tenant else 6)
+        assert not [line for line in await plan_of(database, asked) if "SCAN" in line or "Seq Scan on" in line]

@@ -19,6 +19,7 @@ hooks = Table(
     number("created_ns"),
     number("updated_ns"),
     Index(None, "tenant_id", "event_type"),
+    Index(None, "event_type", "created_ns", "hook_id"),
     Index(None, "created_ns", "hook_id"),
 )
 """Definitions of hooks, as they are now."""

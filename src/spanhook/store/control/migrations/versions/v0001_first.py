@@ -110,6 +110,13 @@ _INDEXES = (
     ("uq_spanhook_execution_logs_log_id", "spanhook_execution_logs", "log_id tenant_id", True, ""),
     ("ix_spanhook_hook_history_hook_id_id", "spanhook_hook_history", "hook_id id", False, ""),
     ("ix_spanhook_hooks_created_ns_hook_id", "spanhook_hooks", "created_ns hook_id", False, ""),
+    (
+        "ix_spanhook_hooks_event_type_created_ns_hook_id",
+        "spanhook_hooks",
+        "event_type created_ns hook_id",
+        False,
+        "",
+    ),
     ("ix_spanhook_hooks_tenant_id_event_type", "spanhook_hooks", "tenant_id event_type", False, ""),
     ("ix_spanhook_logs_received_ns", "spanhook_logs", "received_ns", False, ""),
     ("ix_spanhook_logs_trace_id", "spanhook_logs", "trace_id", False, ""),
