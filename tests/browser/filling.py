@@ -4,7 +4,7 @@ import json
 import time
 from typing import Any
 
-from spanhook.jobs import FINAL, Job, JobEvent
+from spanhook.jobs import FINAL, Job, JobEvent, JobStatus
 from spanhook.jobs.sql_jobs import SQLJobs
 from spanhook.store import ApprovalRequest, open_approvals
 from spanhook.store.control import Database
@@ -51,7 +51,7 @@ def fill_jobs(server: Served) -> None:
 
     async def made(database: Database) -> None:
         store, now = SQLJobs(database), time.time_ns()
-        shown: dict[str, dict[str, Any]] = {
+        shown: dict[JobStatus, dict[str, Any]] = {
             "completed": {"result": {"answer": MARKUP, "items": [1, 2, 3]}, "tools": ("refund", "search")},
             "failed": {"error": "no such order", "error_type": "LookupError"},
             "cancelled": {},
