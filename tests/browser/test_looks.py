@@ -19,6 +19,7 @@ MORE = {
     "runs of an agent": "/runs?agent=desk&status=error",
     "new hook with settings": "/hooks/new?handler=spanhook.hooks.rate_limit:RateLimit",
     "no approval": "/approvals?status=denied",
+    "no delivery": "/webhooks/{webhook_id}?state=dead",
 }
 
 
@@ -27,8 +28,10 @@ def paths(server: Served) -> dict[str, str]:
     shown = [one.path for one in page_routes() if "GET" in (one.methods or ())]
     routes = sorted(one for one in shown if one != "/" and not one.startswith(LEAD_ON))
     hook = server.client.get("/v1/hooks").json()["hooks"][0]["hook_id"]
-    found = {path: path.format(hook_id=hook, run_id=SHADOW_RUN) for path in routes}
-    return {re.sub(r"\W+", "-", name).strip("-"): path for name, path in {**found, **MORE}.items()}
+    webhook = server.client.get("/v1/webhooks").json()["webhooks"][0]["webhook_id"]
+    ids = {"hook_id": hook, "run_id": SHADOW_RUN, "webhook_id": webhook}
+    found = {path: path for path in routes} | MORE
+    return {re.sub(r"\W+", "-", name).strip("-"): path.format(**ids) for name, path in found.items()}
 
 
 @pytest.mark.parametrize("screen", SCREENS, ids=str)
