@@ -1,5 +1,6 @@
 """The ready-made hooks, as they are measured. Each is imported only when it is."""
 
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -67,6 +68,17 @@ def _audit_log() -> Any:
     return AuditLog(tempfile.mkdtemp(prefix="spanhook-benchmark-"))
 
 
+def _webhook_forwarder() -> Any:
+    """One whose receiver is away: events are committed, and wait."""
+    from spanhook.hooks.webhook_forwarder import WebhookForwarder
+    from spanhook.webhooks import new_secret
+
+    os.environ["SPANHOOK_BENCHMARK_SECRET"] = new_secret()
+    outbox = f"{tempfile.mkdtemp(prefix='spanhook-benchmark-')}/webhooks.db"
+    given = {"allowed_networks": ["127.0.0.1/32"], "outbox": outbox, "events": ["*.post"]}
+    return WebhookForwarder("https://127.0.0.1:1999/", "SPANHOOK_BENCHMARK_SECRET", **given)
+
+
 _SENT = ["arguments", "messages"]
 _CEDAR = """permit(principal, action, resource);
 forbid(principal, action, resource)
@@ -115,6 +127,7 @@ _MAKERS: dict[str, Callable[[], Any]] = {
     "pii window": _pii_window,
     "injection scan": _injection_scan,
     "audit log": _audit_log,
+    "webhook forwarder": _webhook_forwarder,
     "remote policy": _remote_policy,
     "cedar policy": _cedar_policy,
     "rego policy": _rego_policy,

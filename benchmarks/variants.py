@@ -19,11 +19,12 @@ READY_MADE = {
     "pii window": "the same, streams as they arrive",
     "injection scan": "nothing to find",
     "audit log": "a file, without its contents",
+    "webhook forwarder": "each end as an event, whose receiver is away; threads included",
     "remote policy": "a service on loopback is asked, without the time of the service itself",
     "cedar policy": "two policies in the process",
     "rego policy": "one rule in the process",
 }
-NEEDED = {"remote policy": "httpx", "cedar policy": "cedarpy", "rego policy": "regopy"}
+NEEDED = {"webhook forwarder": "standardwebhooks", "remote policy": "httpx", "cedar policy": "cedarpy", "rego policy": "regopy"}
 """Packages without which a ready-made hook cannot be measured."""
 
 
