@@ -24,7 +24,12 @@ READY_MADE = {
     "cedar policy": "two policies in the process",
     "rego policy": "one rule in the process",
 }
-NEEDED = {"webhook forwarder": "standardwebhooks", "remote policy": "httpx", "cedar policy": "cedarpy", "rego policy": "regopy"}
+NEEDED = {
+    "webhook forwarder": "standardwebhooks",
+    "remote policy": "httpx",
+    "cedar policy": "cedarpy",
+    "rego policy": "regopy",
+}
 """Packages without which a ready-made hook cannot be measured."""
 
 
