@@ -78,12 +78,12 @@ def test_jobs_and_what_is_told_of_them_survive_kills(tmp_path: Path, monkeypatch
     accepted = list[str]()
 
     with receiving() as receiver:
-        for number in range(4):
+        for count in (3, 8):
             with command(tmp_path, *serving) as (process, url), httpx.Client(base_url=url, timeout=60) as client:
                 if not receiver.secret:
                     given = {"url": receiver.url, "events": ["job.*"]}
                     receiver.secret = client.post("/v1/webhooks", json=given).json()["secret"]
-                for _ in range(3 + number):
+                for _ in range(count):
                     made = client.post("/v1/agents/echo?async=true", json={"input": "hi"})
                     accepted.append(made.json()["job_id"])
                 process.send_signal(signal.SIGKILL)
