@@ -85,6 +85,17 @@ def _file_log() -> Any:
     return FileLog(tempfile.mkdtemp(prefix="spanhook-benchmark-"), events=_HEARD)
 
 
+def _webhook_forwarder() -> Any:
+    """One whose receiver is away: events are committed, and wait."""
+    from spanhook.hooks.webhook_forwarder import WebhookForwarder
+    from spanhook.webhooks import new_secret
+
+    os.environ["SPANHOOK_BENCHMARK_SECRET"] = new_secret()
+    outbox = f"{tempfile.mkdtemp(prefix='spanhook-benchmark-')}/webhooks.db"
+    given = {"allowed_networks": ["127.0.0.1/32"], "outbox": outbox, "events": ["*.post"]}
+    return WebhookForwarder("https://127.0.0.1:1999/", "SPANHOOK_BENCHMARK_SECRET", **given)
+
+
 _SENT = ["arguments", "messages"]
 _CEDAR = """permit(principal, action, resource);
 forbid(principal, action, resource)
@@ -135,6 +146,7 @@ _MAKERS: dict[str, Callable[[], Any]] = {
     "audit log": _audit_log,
     "console log": _console_log,
     "file log": _file_log,
+    "webhook forwarder": _webhook_forwarder,
     "remote policy": _remote_policy,
     "cedar policy": _cedar_policy,
     "rego policy": _rego_policy,

@@ -21,11 +21,17 @@ READY_MADE = {
     "audit log": "a file, without its contents",
     "console log": "a line for each tool and model call that ends, printed to nowhere",
     "file log": "the same lines as JSON in a file, without contents",
+    "webhook forwarder": "each end as an event, whose receiver is away; threads included",
     "remote policy": "a service on loopback is asked, without the time of the service itself",
     "cedar policy": "two policies in the process",
     "rego policy": "one rule in the process",
 }
-NEEDED = {"remote policy": "httpx", "cedar policy": "cedarpy", "rego policy": "regopy"}
+NEEDED = {
+    "webhook forwarder": "standardwebhooks",
+    "remote policy": "httpx",
+    "cedar policy": "cedarpy",
+    "rego policy": "regopy",
+}
 """Packages without which a ready-made hook cannot be measured."""
 
 

@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Callable, Generator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -46,23 +46,28 @@ def soon() -> Generator[None]:
 @pytest.fixture(scope="session")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> "Generator[Served]":
     """A server without authentication and with something on each page, which tests leave as it is."""
-    from tests.browser.filling import fill
-    from tests.server.serving import served
-
-    with served(tmp_path_factory.mktemp("filled"), rate="1000000/minute") as one:
-        fill(one)
+    with _filled(tmp_path_factory, "filled") as one:
         yield one
 
 
 @pytest.fixture
 def changed(tmp_path_factory: pytest.TempPathFactory) -> "Generator[Served]":
     """The same for a test that changes something."""
-    from tests.browser.filling import fill
-    from tests.server.serving import served
-
-    with served(tmp_path_factory.mktemp("changed"), rate="1000000/minute") as one:
-        fill(one)
+    with _filled(tmp_path_factory, "changed") as one:
         yield one
+
+
+@contextmanager
+def _filled(factory: pytest.TempPathFactory, name: str) -> "Generator[Served]":
+    from tests.browser.filling import fill
+    from tests.server.serving import SECRET, served
+
+    webhooks = {"key_env": "SPANHOOK_TEST_SECRET", "allowed_networks": ["127.0.0.1/32"], "plain_http": True}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SPANHOOK_TEST_SECRET", SECRET)
+        with served(factory.mktemp(name), rate="1000000/minute", webhooks=webhooks) as one:
+            fill(one)
+            yield one
 
 
 @pytest.fixture

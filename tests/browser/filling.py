@@ -42,6 +42,7 @@ def fill(server: Served) -> None:
         response = server.client.post("/v1/hooks", json=hook)
         assert response.status_code == 201, response.text
     fill_jobs(server)
+    listen(server, "http://127.0.0.1:1999/hooks?a=long&address=with-parameters", description=MARKUP)
     ask(server, "close", tool="close_account", title="Close an account", arguments='{"reason": "<b>asked</b>"}')
     ask(server, "refund", tool="refund", tenant_id="globex", arguments='{"amount": 250.0, "order": 7}')
 
@@ -87,6 +88,19 @@ def send(server: Served, *spans: dict[str, Any]) -> None:
     """Send spans as an exporter does."""
     sent = server.client.post("/v1/traces", json={"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]})
     assert sent.json() == {}, sent.text
+
+
+def listen(server: Served, url: str, **fields: Any) -> str:
+    """Create a webhook, and send it a test. Returns its path."""
+    made = server.client.post("/v1/webhooks", json={"url": url, "events": ["job.*", "webhook.disabled"], **fields})
+    assert made.status_code == 201, made.text
+    path = f"/webhooks/{made.json()['webhook_id']}"
+    assert server.client.post(f"/v1{path}/test", json={}).status_code == 202
+    ends = time.monotonic() + 60
+    while not server.client.get(f"/v1{path}/deliveries").json()["deliveries"][0]["attempts"]:
+        assert time.monotonic() < ends
+        time.sleep(0.02)
+    return path
 
 
 def ask(server: Served, id: str, **fields: Any) -> None:

@@ -21,6 +21,7 @@ MORE = {
     "no job": "/jobs?status=failed&agent=nobody",
     "a job that runs": f"/jobs/job_{3:032x}",
     "no approval": "/approvals?status=denied",
+    "no delivery": "/webhooks/{webhook_id}?state=dead",
 }
 
 
@@ -29,8 +30,10 @@ def paths(server: Served) -> dict[str, str]:
     shown = [one.path for one in page_routes() if "GET" in (one.methods or ())]
     routes = sorted(one for one in shown if one != "/" and not one.startswith(LEAD_ON))
     hook = server.client.get("/v1/hooks").json()["hooks"][0]["hook_id"]
-    found = {path: path.format(hook_id=hook, run_id=SHADOW_RUN, job_id=SHOWN_JOB) for path in routes}
-    return {re.sub(r"\W+", "-", name).strip("-"): path for name, path in {**found, **MORE}.items()}
+    webhook = server.client.get("/v1/webhooks").json()["webhooks"][0]["webhook_id"]
+    ids = {"hook_id": hook, "run_id": SHADOW_RUN, "webhook_id": webhook, "job_id": SHOWN_JOB}
+    found = {path: path for path in routes} | MORE
+    return {re.sub(r"\W+", "-", name).strip("-"): path.format(**ids) for name, path in found.items()}
 
 
 @pytest.mark.parametrize("screen", SCREENS, ids=str)

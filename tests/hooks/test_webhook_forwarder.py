@@ -62,6 +62,19 @@ def test_events_as_they_are_chosen(tmp_path: Path) -> None:
     assert not any({"input", "output", "error"} & one["data"].keys() for one in receiver.events)
 
 
+def test_deliveries_belong_to_the_trace_of_the_operation(tmp_path: Path) -> None:
+    with receiving(*[500] * 20, secret=SECRET) as receiver:
+        hook = forwarder(receiver, tmp_path, "agent:end")
+        with recorder(Hooks(hook)) as seen:
+            with operation("agent.invoke", "desk"):
+                pass
+            assert not hook.flush(0)
+        (span,) = seen.spans
+        now = time.time_ns() + 10**12
+        (due,) = SQLiteOutbox(str(tmp_path / "webhooks.db"), receiver.url, [SECRET]).claim(now, now, 1)
+    assert due.traceparent == f"00-{span.context.trace_id:032x}-{span.context.span_id:016x}-01"
+
+
 def test_content_is_sent_if_telemetry_has_it(tmp_path: Path) -> None:
     @spanhook.tool
     def greet(name: str) -> str:

@@ -2,8 +2,10 @@
 
 import asyncio
 import signal
+import time
 from pathlib import Path
 
+import httpx
 import pytest
 import yaml
 from sqlalchemy import update
@@ -18,7 +20,7 @@ from spanhook.server.webhooks import Webhooks
 from spanhook.store.control import Database, tables
 from tests.server.serving import SECRET
 from tests.server.test_running import command
-from tests.webhooks.receiver import receiving
+from tests.webhooks.receiver import Receiver, receiving
 
 
 def test_every_event_arrives_through_kills_at_any_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,13 +56,52 @@ def test_every_event_arrives_through_kills_at_any_moment(tmp_path: Path, monkeyp
 
 
 async def forget_leases(url: str) -> None:
-    """What the killed server has leased is due at once, and not after a minute."""
+    """What the killed server has leased is due at once, and not after a minute; its jobs are nobody's."""
     database = await Database.open(url)
     try:
         async with database.writing() as connection:
             await connection.execute(update(tables.webhook_deliveries).values(leased_until_ns=0))
+            await connection.execute(update(tables.jobs).values(lease_ns=1))
     finally:
         await database.close()
+
+
+def test_jobs_and_what_is_told_of_them_survive_kills(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEBHOOK_KEY", SECRET)
+    (tmp_path / "served.py").write_text("async def echo(given):\n    yield str(given)\n")
+    webhooks = {"key_env": "WEBHOOK_KEY", "allowed_networks": ["127.0.0.1/32"], "plain_http": True}
+    agents = {"echo": {"target": f"{tmp_path}/served.py:echo"}}
+    config = tmp_path / "server.yaml"
+    config.write_text(yaml.safe_dump({"webhooks": webhooks, "agents": agents}))
+    database = f"sqlite:///{tmp_path / 'spanhook.db'}"
+    serving = ("--database", database, "--config", str(config))
+    accepted = list[str]()
+
+    with receiving() as receiver:
+        for count in (3, 8):
+            with command(tmp_path, *serving) as (process, url), httpx.Client(base_url=url, timeout=60) as client:
+                if not receiver.secret:
+                    given = {"url": receiver.url, "events": ["job.*"]}
+                    receiver.secret = client.post("/v1/webhooks", json=given).json()["secret"]
+                for _ in range(count):
+                    made = client.post("/v1/agents/echo?async=true", json={"input": "hi"})
+                    accepted.append(made.json()["job_id"])
+                process.send_signal(signal.SIGKILL)
+                process.communicate(timeout=30)
+            asyncio.run(forget_leases(database))
+        with command(tmp_path, *serving):
+            ends = time.monotonic() + 60
+            while not set(accepted) <= subjects(receiver, "completed", "failed"):
+                assert time.monotonic() < ends, (accepted, receiver.events)
+                time.sleep(0.01)
+    assert set(accepted) <= subjects(receiver, "queued")
+    assert not subjects(receiver, "completed") & subjects(receiver, "failed")
+
+
+def subjects(receiver: Receiver, *states: str) -> set[str]:
+    """The jobs of which these events have arrived."""
+    names = {f"spanhook.job.{state}" for state in states}
+    return {event["subject"] for event in list(receiver.events) if event["type"] in names}
 
 
 @pytest.mark.anyio

@@ -17,11 +17,13 @@ SECRET = new_secret()
 SECOND = 1_000_000_000
 
 
-def filled(receiver: Receiver, folder: Path, count: int, *, ordered: bool = False) -> tuple[SQLiteOutbox, list[str]]:
+def filled(
+    receiver: Receiver, folder: Path, count: int, *, ordered: bool = False, within: str = ""
+) -> tuple[SQLiteOutbox, list[str]]:
     """An outbox with events for a receiver, and their ids."""
     outbox = SQLiteOutbox(str(folder / "outbox.db"), receiver.url, [SECRET], ordered=ordered)
     ids = [new_event_id() for _ in range(count)]
-    outbox.add([OutboxEntry(one, "job.completed", f'{{"id":"{one}"}}', 1) for one in ids])
+    outbox.add([OutboxEntry(one, "job.completed", f'{{"id":"{one}"}}', 1, within) for one in ids])
     return outbox, ids
 
 
@@ -72,7 +74,7 @@ def test_each_event_is_delivered_or_dead_whatever_is_answered(
         outbox.close()
 
 
-def test_attempts_are_spans_whose_context_is_not_sent(tmp_path: Path) -> None:
+def test_attempts_are_spans_in_the_trace_of_the_event_whose_context_is_not_sent(tmp_path: Path) -> None:
     exporter, provider = InMemorySpanExporter(), TracerProvider()
     provider.add_span_processor(SimpleSpanProcessor(exporter))
 
@@ -83,7 +85,7 @@ def test_attempts_are_spans_whose_context_is_not_sent(tmp_path: Path) -> None:
         return made
 
     with receiving(503, secret=SECRET) as receiver:
-        outbox, (event_id,) = filled(receiver, tmp_path, 1)
+        outbox, (event_id,) = filled(receiver, tmp_path, 1, within=f"00-{7:032x}-{8:016x}-01")
         made = asyncio.run(deliver(outbox))
         assert len(receiver.events) == 1
         assert not any("trace" in name for request in receiver.requests for name in request)
@@ -99,6 +101,20 @@ def test_attempts_are_spans_whose_context_is_not_sent(tmp_path: Path) -> None:
     assert dict(failed.attributes or {}) == {**about, "http.response.status_code": 503, "error.type": "503"}
     assert dict(delivered.attributes or {}) == {**about, "http.response.status_code": 204}
     assert (failed.status.is_ok, delivered.status.is_ok) == (False, True)
+    assert [(one.context.trace_id, one.parent.span_id) for one in (failed, delivered) if one.parent] == [(7, 8)] * 2
+
+
+@pytest.mark.parametrize("within", ["", "nothing", "00-" + "0" * 32 + "-" + "0" * 16 + "-01"])
+def test_an_event_outside_of_traces_begins_one(tmp_path: Path, within: str) -> None:
+    exporter, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    with receiving() as receiver:
+        outbox, _ = filled(receiver, tmp_path, 1, within=within)
+        with provider.get_tracer("test").start_as_current_span("somebody else's"):
+            asyncio.run(Deliverer(outbox, sender(), tracer=provider.get_tracer("test")).deliver_due())
+        outbox.close()
+    delivered, _ = exporter.get_finished_spans()
+    assert (delivered.name, delivered.parent) == ("POST", None)
 
 
 def test_what_may_not_be_sent_to_is_tried_again_and_then_dead(tmp_path: Path) -> None:
