@@ -93,7 +93,7 @@ _SERVED: tuple[tuple[str, str, Retry], ...] = (
 @contextmanager
 def worker(place: Place, *options: str) -> Generator[subprocess.Popen[str]]:
     """A worker that takes jobs; it is killed at the end unless it has ended."""
-    given = ["--config", place.settings(), "--lease", "3", *options]
+    given = ["--config", place.settings(), "--lease", "8", *options]
     with subprocess.Popen(
         [sys.executable, "-m", "spanhook", "worker", *given],
         cwd=place.folder,

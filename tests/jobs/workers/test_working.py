@@ -213,7 +213,7 @@ async def test_a_queue_that_is_away_makes_no_job(place: Place, redis: RedisProce
             (later,) = await submitted(runner, "working", work("e", 0))
             await finished(runner, [later])
             ended(process)
-    assert [(word, name) for word, name, _ in place.ledger() if word == "start"] == [("start", one) for one in "bde"]
+    assert sorted(name for word, name, _ in place.ledger() if word == "start") == ["b", "d", "e"]
 
 
 async def test_a_full_queue_takes_no_more(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,7 +241,7 @@ def test_over_http_it_is_one_trace_and_a_cancel_arrives_at_once(place: Place, re
             long = server.client.post("/v1/agents/working?async=true", json={"input": work("long", 3600)}).json()
             while not place.ledger():
                 time.sleep(0.02)
-            assert server.client.post(f"/v1/jobs/{long['job_id']}/cancel").json()["status"] == "cancelled"
+            assert server.client.post(f"/v1/jobs/{long['job_id']}/cancel", json={}).json()["status"] == "cancelled"
             stream = server.client.get(f"/v1/jobs/{long['job_id']}/stream").text
             assert stream.count("event: done") == 1
             while words(place, "long") != ["start", "cancelled"]:

@@ -23,7 +23,7 @@ class WorkerSettings:
         queue: The queue's address.
         database: The address of the control plane's database.
         concurrency: How many jobs run at a time.
-        lease_s: Seconds after which a job is taken over if its worker has died.
+        lease_s: Seconds after which a job is taken over if its worker has died; at least 5.
         drain_s: Seconds that jobs have to end after SIGTERM.
     """
 
