@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 
 from spanhook.diagnostics import log
-from spanhook.errors import ConfigurationError, StoreError
+from spanhook.errors import ConfigurationError
 from spanhook.schedules.deciding import Decided, decide, ended, extended
 from spanhook.schedules.entry import CronEntry
 from spanhook.schedules.schedule import Schedule
@@ -70,10 +70,10 @@ class Ticker:
         for entry, schedule in self._entries.values():
             try:
                 decided = self._states.change(_KEY + entry.id, self._deciding(entry, schedule))
-            except StoreError:
+            except Exception:
                 if not found:
                     raise
-                break
+                break  # what was found must be run
             if decided.run or decided.passed:
                 found.append((entry, decided))
         return found
