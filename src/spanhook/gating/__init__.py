@@ -4,6 +4,7 @@ from spanhook.concurrency import per_loop
 from spanhook.gating._checking import check_signature, time_limit
 from spanhook.gating._decisions import unanswered
 from spanhook.gating._topics import parse_event
+from spanhook.gating._waiting import Told, tell_waiting, waiting
 from spanhook.gating.auditing import Auditor, in_shadow, tell_decided, tell_ended
 from spanhook.gating.binding import AFTER, AFTER_NEXT, AROUND, BEFORE, BEFORE_NEXT, ERROR, WATCH, WRAP, Bound
 from spanhook.gating.chain import Chain
@@ -85,6 +86,7 @@ __all__ = [
     "Subscriber",
     "Subscription",
     "TextFilter",
+    "Told",
     "Window",
     "Windowed",
     "again",
@@ -127,9 +129,11 @@ __all__ = [
     "set_up",
     "tell_decided",
     "tell_ended",
+    "tell_waiting",
     "time_limit",
     "unanswered",
     "united",
     "validated",
+    "waiting",
     "where",
 ]

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
+from urllib.parse import quote
 
 from spanhook.errors import ConfigurationError
 from spanhook.gating import load_object
@@ -43,7 +44,7 @@ class Agent:
 
         Args:
             given: Its input.
-            session_id: The conversation: a graph's ``thread_id``; empty for none.
+            session_id: The conversation: a graph's ``thread_id``, see ``thread_of``; empty for none.
             publish: Told of each part.
 
         Returns:
@@ -55,6 +56,13 @@ class Agent:
         if inspect.isasyncgen(returned) or isinstance(returned, AsyncIterator):
             return plain(await _run_stream(cast("AsyncIterator[Any]", returned), publish))
         return plain(await returned)
+
+
+def thread_of(tenant_id: str, session_id: str) -> str:
+    """The name of a conversation among those of all tenants: none can name another's. Empty for no conversation."""
+    if not session_id or (not tenant_id and "/" not in session_id):
+        return session_id
+    return f"{quote(tenant_id, safe='')}/{session_id}"
 
 
 def load_agent(name: str, spec: str, retry: Retry = "never") -> Agent:

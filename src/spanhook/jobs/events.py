@@ -14,6 +14,7 @@ TEXT: Final = "text:delta"
 TOOL_CALL: Final = "tool:call"
 TOOL_RESULT: Final = "tool:result"
 DELEGATE: Final = "agent:delegate"
+WAITING: Final = "approval:waiting"
 USAGE: Final = "usage"
 LOST: Final = "lost"
 DONE: Final = "done"
@@ -21,6 +22,10 @@ DONE: Final = "done"
 
 MOST_KEPT: Final = 1000
 """How many events of a job are kept; then the oldest go."""
+MOST_CHARACTERS: Final = 2_000_000
+"""How much text they may have in all."""
+_MOST_HELD: Final = 10
+"""How many times as many may wait to be released."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +34,8 @@ class JobEvent:
 
     Attributes:
         id: 1 for the first, and one more for each that follows.
-        type: ``status``, ``text:delta``, ``tool:call``, ``tool:result``, ``agent:delegate``, ``usage``, ``lost`` or
-            ``done``, which is the last one.
+        type: ``status``, ``text:delta``, ``tool:call``, ``tool:result``, ``agent:delegate``, ``approval:waiting``,
+            ``usage``, ``lost`` or ``done``, which is the last one.
         data: Plain data about it.
         time_ns: When, in nanoseconds since the epoch.
     """
@@ -58,7 +63,8 @@ class Journal:
 
     def __init__(self, clock: Callable[[], int], *, first: int = 1, most: int = MOST_KEPT, held: bool = False) -> None:
         self._clock = clock
-        self._kept: deque[JobEvent] = deque(maxlen=most)
+        self._kept: deque[JobEvent] = deque()
+        self._most, self._characters = most, 0
         self._next = first
         self._held, self._released = held, first - 1
         self._published, self._changed = asyncio.Event(), asyncio.Event()
@@ -74,13 +80,20 @@ class Journal:
         """The id of the last event that readers see."""
         return self._released if self._held else self.last
 
+    @property
+    def done(self) -> bool:
+        """Whether the last event says that the job has ended."""
+        return bool(self._kept) and self._kept[-1].type == DONE
+
     def publish(self, type: str, data: Mapping[str, Any]) -> JobEvent | None:
         """Add an event; none comes after ``done``."""
         if self.closed:
             return None
         event = JobEvent(self._next, type, data, self._clock())
         self._kept.append(event)
+        self._characters += _characters(event)
         self._next += 1
+        self._trim()
         self.closed = type == DONE
         self._published.set()
         self._published = asyncio.Event()
@@ -91,6 +104,7 @@ class Journal:
     def release(self, upto: int) -> None:
         """Let readers see the events up to this one."""
         self._released = upto
+        self._trim()
         self._wake()
 
     def release_all(self) -> None:
@@ -104,6 +118,18 @@ class Journal:
         self._published.set()
         self._wake()
 
+    def _trim(self) -> None:
+        """Let the oldest go; those that wait to be released last, so that they are written first."""
+        while len(self._kept) > 1 and (len(self._kept) > self._most or self._characters > MOST_CHARACTERS):
+            waits = self._kept[0].id > self.readable
+            if (
+                waits
+                and len(self._kept) <= _MOST_HELD * self._most
+                and self._characters <= _MOST_HELD * MOST_CHARACTERS
+            ):
+                return
+            self._characters -= _characters(self._kept.popleft())
+
     def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
@@ -112,10 +138,14 @@ class Journal:
         """What is kept after an event, with ``lost`` in place of what is not."""
         if after >= self.last:
             return ()
-        first = self._kept[0].id
+        first = self._kept[0].id if self._kept else self._next
         if after + 1 < first:
             return (lost(after, first), *self._kept)
-        return tuple(self._kept)[after + 1 - first :]
+        return [self._kept[-place] for place in range(self.last - after, 0, -1)]
+
+    def has(self, after: int) -> bool:
+        """Whether everything after an event is kept."""
+        return after >= self.last or (bool(self._kept) and self._kept[0].id <= after + 1)
 
     async def changed_after(self, after: int) -> None:
         """Wait until there is an event after this one."""
@@ -137,3 +167,7 @@ class Journal:
                 return
             if after >= self.readable:
                 await waiting.wait()
+
+
+def _characters(event: JobEvent) -> int:
+    return sum(len(one) for one in event.data.values() if isinstance(one, str))

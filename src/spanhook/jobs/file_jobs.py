@@ -20,11 +20,21 @@ from typing import Any, TypeVar
 from spanhook.diagnostics import log
 from spanhook.errors import ConfigurationError, StoreError
 from spanhook.jobs.job import Job, Transition, moved, noted
-from spanhook.jobs.memory_jobs import check_finished, holds, is_expired, newest, oldest
-from spanhook.jobs.store import JobFilter
+from spanhook.jobs.memory_jobs import (
+    KEPT_S,
+    MOST_FINISHED,
+    check_finished,
+    holds,
+    is_expired,
+    newest,
+    oldest,
+    superfluous,
+)
+from spanhook.jobs.store import SPARE_NS, JobFilter
 
 T = TypeVar("T")
 _ID = re.compile(r"job_[0-9a-f]{32}")
+_NEW, _EVERY = ".new-", 100
 
 
 class FileJobs:
@@ -32,12 +42,15 @@ class FileJobs:
 
     Args:
         folder: Created if it is not there, in a folder that is. Only its owner can read it.
+        most: How many finished jobs are kept, about; the oldest go.
+        kept_s: For how many seconds finished jobs are kept.
 
     Raises:
         ConfigurationError: The folder cannot be used.
     """
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, *, most: int = MOST_FINISHED, kept_s: float = KEPT_S) -> None:
+        self._most, self._kept_s, self._created = most, kept_s, 0
         self._folder = Path(os.path.abspath(folder))
         self._keys = self._folder / "keys"
         try:
@@ -54,10 +67,19 @@ class FileJobs:
             first = self._named(job.tenant_id, job.agent, job.key)
             if first is not None:
                 return first
+            self._replace(self._key(job.tenant_id, job.agent, job.key), job.job_id)  # without a job, it says nothing
         self._write(job)
-        if job.key:
-            self._replace(self._key(job.tenant_id, job.agent, job.key), job.job_id)
+        self._created += 1
+        if self._created % _EVERY == 1:
+            self._tidy(job.created_ns)
         return job
+
+    def _tidy(self, now_ns: int) -> None:
+        """Delete what is too much, and what a crash has left."""
+        for one in superfluous(self._all(), now_ns, self._most, self._kept_s):
+            self._remove(one)
+        for path in self._folder.glob(f"{_NEW}*"):  # under the lock nobody writes one
+            path.unlink(missing_ok=True)
 
     async def find(self, tenant_id: str, agent: str, key: str) -> Job | None:
         return await self._locked(lambda: self._named(tenant_id, agent, key))
@@ -79,13 +101,14 @@ class FileJobs:
         def renewed() -> frozenset[str]:
             held = [job for one in job_ids if (job := self._read(one)) is not None and holds(job, worker)]
             for job in held:
-                self._write(replace(job, lease_ns=until_ns))
+                if job.lease_ns < until_ns - SPARE_NS:
+                    self._write(replace(job, lease_ns=until_ns))
             return frozenset(job.job_id for job in held)
 
         return await self._locked(renewed)
 
-    async def expired(self, now_ns: int, limit: int = 100) -> Sequence[Job]:
-        return oldest([job for job in await self._off(self._all) if is_expired(job, now_ns)], limit)
+    async def expired(self, now_ns: int, limit: int = 100, agents: Collection[str] | None = None) -> Sequence[Job]:
+        return oldest([job for job in await self._off(self._all) if is_expired(job, now_ns, agents)], limit)
 
     async def delete(self, job_id: str, tenant_id: str | None = "") -> bool:
         def deleted() -> bool:
@@ -93,9 +116,7 @@ class FileJobs:
             if job is None or tenant_id not in (None, job.tenant_id):
                 return False
             check_finished(job)
-            if job.key:
-                self._key(job.tenant_id, job.agent, job.key).unlink(missing_ok=True)
-            self._path(job_id).unlink(missing_ok=True)
+            self._remove(job)
             return True
 
         return await self._locked(deleted)
@@ -141,6 +162,11 @@ class FileJobs:
         finally:
             os.close(descriptor)
 
+    def _remove(self, job: Job) -> None:
+        if job.key:
+            self._key(job.tenant_id, job.agent, job.key).unlink(missing_ok=True)
+        self._path(job.job_id).unlink(missing_ok=True)
+
     def _path(self, job_id: str) -> Path:
         return self._folder / f"{job_id}.json"
 
@@ -179,7 +205,7 @@ class FileJobs:
         self._replace(self._path(job.job_id), json.dumps(job.as_dict(), separators=(",", ":")))
 
     def _replace(self, path: Path, text: str) -> None:
-        descriptor, temporary = tempfile.mkstemp(prefix=".new-", dir=self._folder)
+        descriptor, temporary = tempfile.mkstemp(prefix=_NEW, dir=self._folder)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(text)

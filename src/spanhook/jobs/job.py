@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, Self, get_args
 
 from spanhook.errors import SpanhookError
@@ -14,13 +14,14 @@ STATUSES: Final[tuple[JobStatus, ...]] = get_args(JobStatus)
 FINAL: Final = frozenset[JobStatus](("completed", "failed", "cancelled"))
 """What a job stays in."""
 LEGAL: Final[Mapping[JobStatus, frozenset[JobStatus]]] = {
-    "queued": frozenset(("running", "failed", "cancelled")),
+    "queued": frozenset(("queued", "running", "failed", "cancelled")),
     "running": frozenset(("completed", "failed", "cancelled", "queued")),
     "completed": frozenset(),
     "failed": frozenset(),
     "cancelled": frozenset(),
 }
-"""Where a job may go from each status. It goes back to the queue only if its process has died and it may run again."""
+"""Where a job may go from each status. One that waits may wait under another claim; one that runs goes back to the
+queue only if its process has died or ends, and it may run again."""
 
 
 class TransitionError(SpanhookError):
@@ -94,7 +95,8 @@ class Job:
 
     def as_dict(self) -> dict[str, Any]:
         """The job for JSON."""
-        return {**asdict(self), "tools": list(self.tools)}
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return {**fields, "usage": dict(self.usage), "tools": list(self.tools), "trace": dict(self.trace)}
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> Self:
@@ -147,6 +149,8 @@ def moved(job: Job, change: Transition) -> Job:
     """
     if change.to not in LEGAL[job.status]:
         raise TransitionError(job, f"job {job.job_id} is {job.status}; it cannot become {change.to}")
+    if change.to == job.status and not change.expired and change.worker != job.worker:
+        raise TransitionError(job, f"job {job.job_id} waits for another worker")
     if change.seen is not None and change.seen != job.worker:
         raise TransitionError(job, f"job {job.job_id} has another worker by now")
     if change.expired and job.lease_ns >= change.at_ns:

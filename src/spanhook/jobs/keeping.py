@@ -1,11 +1,15 @@
 """Journals of the jobs that this process runs: kept for a while after their end, and written to a log if any."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping
+import time
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from spanhook.diagnostics import internal
-from spanhook.jobs.events import DONE, JobEvent, Journal, lost
+from spanhook.errors import StoreError
+from spanhook.jobs.events import DONE, LOST, JobEvent, Journal, lost
 from spanhook.jobs.store import EventLog
 
 GRACE_S = 60.0
@@ -13,6 +17,13 @@ GRACE_S = 60.0
 WRITE_S = 0.05
 POLL_S = 0.25
 """How often events are written, and how often it is looked for those that another process writes, in seconds."""
+LATE_S = 2.0
+"""How long the last events of a job may be written after it has ended, before they count as never said, in seconds."""
+_HELD_S = 5.0
+_MOST_ENDED, _MOST_REMEMBERED = 1_000, 10_000
+_BATCH = 500
+Ended = Callable[[], Awaitable[Mapping[str, Any] | None]]
+"""Gives what ``done`` says, if a job has ended; ``None`` before."""
 
 
 class Journals:
@@ -29,21 +40,28 @@ class Journals:
         self._log, self._clock, self._grace_s, self._most = log, clock, grace_s, most
         self._open: dict[str, Journal] = {}
         self._writers: dict[str, asyncio.Task[None]] = {}
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._ended: dict[str, asyncio.TimerHandle] = {}
+        self._lasts = OrderedDict[str, int]()
+        self._stopped = False
 
     async def open(self, job_id: str) -> Journal:
         """The journal of a job, which goes on where its last process has left off."""
         found = self._open.get(job_id)
         if found is not None:
             return found
-        last = await self._log.last(job_id) if self._log is not None else 0
-        journal = self._open.setdefault(job_id, self._new(last + 1))
-        if self._log is not None and job_id not in self._writers:
+        last = await self._log.last(job_id) if self._log is not None else self._lasts.get(job_id, 0)
+        return self.begin(job_id, last)
+
+    def begin(self, job_id: str, last: int = 0) -> Journal:
+        """The journal of a job whose last event is known; 0 for none, as of a new job."""
+        found = self._open.get(job_id)
+        if found is not None:
+            return found
+        held = self._log is not None
+        journal = self._open[job_id] = Journal(self._clock, first=last + 1, most=self._most, held=held)
+        if self._log is not None and not self._stopped:
             self._writers[job_id] = asyncio.create_task(self._write(self._log, job_id, journal, last))
         return journal
-
-    def _new(self, first: int) -> Journal:
-        return Journal(self._clock, first=first, most=self._most, held=self._log is not None)
 
     async def close(self, job_id: str, data: Mapping[str, Any]) -> None:
         """End the events of a job with ``done``; they can be read for a while yet."""
@@ -51,87 +69,154 @@ class Journals:
         if journal is None:
             return
         journal.publish(DONE, data)
-        writer = self._writers.pop(job_id, None)
-        if writer is not None:
-            await writer
-        loop = asyncio.get_running_loop()
-        self._timers[job_id] = loop.call_later(self._grace_s, self.forget, job_id)
+        await self._written(job_id)
+        if self._open.get(job_id) is not journal or job_id in self._ended:
+            return
+        self._ended[job_id] = asyncio.get_running_loop().call_later(self._grace_s, self.forget, job_id)
+        while len(self._ended) > _MOST_ENDED:
+            self.forget(next(iter(self._ended)))
+
+    async def leave(self, job_id: str) -> None:
+        """Take no more events of a job that another process runs from now on; readers follow that one."""
+        journal = self._open.get(job_id)
+        if journal is not None and not journal.done:
+            journal.end()
+            await self._written(job_id)
+            self.forget(job_id)
 
     def forget(self, job_id: str) -> None:
         """Keep the events of a job no longer; those who read them now read on."""
-        self._open.pop(job_id, None)
-        timer = self._timers.pop(job_id, None)
+        journal = self._open.pop(job_id, None)
+        if journal is not None:
+            journal.end()
+            self._lasts[job_id] = journal.last
+            while len(self._lasts) > _MOST_REMEMBERED:
+                self._lasts.popitem(last=False)
+        timer = self._ended.pop(job_id, None)
         if timer is not None:
             timer.cancel()
 
+    async def _written(self, job_id: str) -> None:
+        writer = self._writers.pop(job_id, None)
+        if writer is not None:
+            await writer
+
     async def stop(self) -> None:
-        """Write what is there, and write no more."""
-        for job_id in list(self._timers):
-            self.forget(job_id)
+        """Write what is there, and write no more. Readers come to an end."""
+        self._stopped = True
         writers, self._writers = list(self._writers.values()), {}
-        for journal in self._open.values():
+        for job_id, journal in list(self._open.items()):
             journal.end()
+            if job_id in self._ended:
+                self.forget(job_id)
         await asyncio.gather(*writers, return_exceptions=True)
 
-    async def read(self, job_id: str, after: int, ended: Callable[[], Any]) -> AsyncGenerator[JobEvent]:
+    # ------------------------------------------------------------------------------------------ reading
+
+    async def recorded(self, job_id: str, most: int) -> Sequence[JobEvent]:
+        """The last events of a job that are kept, without waiting for more."""
+        journal = self._open.get(job_id)
+        if journal is not None:
+            found = [one for one in journal.since(max(0, journal.readable - most)) if one.type != LOST]
+            return [one for one in found if one.id <= journal.readable]
+        if self._log is None:
+            return ()
+        return await self._log.read(job_id, max(0, await self._log.last(job_id) - most), most)
+
+    async def exhausted(self, job_id: str, after: int) -> bool:
+        """Whether a reader that has seen this event has seen the last one of a job that has ended."""
+        if not after:
+            return False
+        journal = self._open.get(job_id)
+        if journal is not None:
+            return journal.done and after >= journal.last
+        if self._log is None:
+            return job_id in self._lasts and after >= self._lasts[job_id]
+        last = await self._log.last(job_id)
+        return after >= last and any(one.type == DONE for one in await self._log.read(job_id, last - 1, 1))
+
+    async def read(self, job_id: str, after: int, ended: Ended) -> AsyncGenerator[JobEvent]:
         """The events of a job after one of them, as they come, until ``done``.
 
         Args:
             job_id: The job.
-            after: The id of the last event that the reader has seen; 0 for none.
-            ended: Gives what ``done`` says, if the job has ended; an awaitable that gives ``None`` before.
+            after: The id of the last event that the reader has seen; 0 for none. Higher ones than there are count as
+                the last there is.
+            ended: Gives what ``done`` says, if the job has ended.
         """
-        while True:
+        if await self.exhausted(job_id, after):
+            return
+        if self._log is not None and after and job_id not in self._open:
+            after = min(after, await self._log.last(job_id))
+        over_s = 0.0
+        while not self._stopped:
             journal = self._open.get(job_id)
-            if journal is not None and (self._log is None or _has(journal, after)):
-                async for event in journal.read(after):
-                    yield event
-                return
-            told = await ended()
-            if self._log is None:
-                if told is not None:
-                    break
-                await asyncio.sleep(POLL_S)
-                continue
-            for event in await self._logged(job_id, after):
+            if journal is not None and (self._log is None or journal.has(min(after, journal.readable))):
+                after = min(after, journal.readable)
+                async with aclosing(journal.read(after)) as events:
+                    async for event in events:
+                        if event.type == LOST and self._log is not None:
+                            break  # the log still has what this reader was too slow for
+                        after = event.id
+                        yield event
+                if journal.done and after >= journal.last:
+                    return
+                continue  # or another process goes on with it
+            told = await ended()  # before looking: so nothing is written afterwards but by a process that is late
+            found = await self._missed(job_id, after, told)
+            for event in found:
                 after = event.id
                 yield event
                 if event.type == DONE:
                     return
-            if told is not None and not await self._log.read(job_id, after, 1):
-                break  # its process has died before it could write the last event
-            await asyncio.sleep(POLL_S)
-        told = await ended()
-        if told is not None:
-            yield JobEvent(after + 1, DONE, told, self._clock())
+            if len(found) < _BATCH:
+                over_s = 0.0 if told is None or found else over_s + POLL_S
+                if told is not None and over_s > LATE_S:  # its process has died before it could write the last event
+                    yield JobEvent(after + 1, DONE, told, self._clock())
+                    return
+                await asyncio.sleep(POLL_S)
 
-    async def _logged(self, job_id: str, after: int) -> list[JobEvent]:
-        assert self._log is not None
-        found = list(await self._log.read(job_id, after))
-        if found and found[0].id > after + 1:
-            found.insert(0, lost(after, found[0].id))
-        return found
+    async def _missed(self, job_id: str, after: int, told: Mapping[str, Any] | None) -> Sequence[JobEvent]:
+        """What is known of events that no journal here has any more."""
+        if self._log is not None:
+            found = list(await self._log.read(job_id, after, _BATCH))
+            if found and found[0].id > after + 1:
+                found.insert(0, lost(after, found[0].id))
+            return found
+        if told is None:
+            return ()
+        last = max(self._lasts.get(job_id, 0), after + 1)
+        ending = JobEvent(last, DONE, told, self._clock())
+        return (ending,) if last == after + 1 else (lost(after, last), ending)
+
+    # ------------------------------------------------------------------------------------------ writing
 
     async def _write(self, log: EventLog, job_id: str, journal: Journal, after: int) -> None:
-        try:
-            while True:
-                found = [one for one in journal.since(after) if one.id > after and one.type != "lost"]
-                if found:
-                    await asyncio.shield(log.append(job_id, found))
-                    after = found[-1].id
-                    journal.release(after)
-                elif journal.closed:
+        """Write events until there are no more, and show each to readers once it is written."""
+        failing_ns = 0
+        while True:
+            found = [one for one in journal.since(after) if one.type != LOST]
+            if not found:
+                if journal.closed:
                     return
-                else:
-                    await journal.changed_after(after)
-                    if not journal.closed:
-                        await asyncio.sleep(WRITE_S)
-        except Exception as error:  # the job goes on; its readers have the journal
-            journal.release_all()
-            internal.report("jobs.events", error)
-
-
-def _has(journal: Journal, after: int) -> bool:
-    """Whether a journal has everything after an event."""
-    found = journal.since(after)
-    return not found or found[0].type != "lost"
+                await journal.changed_after(after)
+                if not journal.closed:
+                    await asyncio.sleep(WRITE_S)
+                continue
+            try:
+                await log.append(job_id, found)
+            except StoreError as error:
+                failing_ns = failing_ns or time.monotonic_ns()
+                if time.monotonic_ns() - failing_ns > _HELD_S * 1e9:
+                    journal.release_all()  # the job goes on; its readers have the journal
+                    if journal.closed:
+                        internal.report("jobs.events", error, lost=len(found))
+                        return
+                await asyncio.sleep(POLL_S)
+            except Exception as error:
+                journal.release_all()
+                internal.report("jobs.events", error, lost=len(found))
+                return
+            else:
+                failing_ns, after = 0, found[-1].id
+                journal.release(after)

@@ -1,19 +1,30 @@
 """Jobs in memory: they end with the process."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from spanhook.jobs.job import FINAL, Job, Transition, TransitionError, moved, noted
 from spanhook.jobs.store import JobFilter
 
+MOST_FINISHED = 10_000
+KEPT_S = 30 * 86_400.0
+"""How many finished jobs are kept, and for how many seconds, where no database keeps them."""
+_EVERY = 100
+
 
 class MemoryJobs:
-    """A store of jobs in memory, for one event loop. See ``JobStore``."""
+    """A store of jobs in memory, for one event loop. See ``JobStore``.
 
-    def __init__(self) -> None:
+    Args:
+        most: How many finished jobs are kept, about; the oldest go.
+        kept_s: For how many seconds finished jobs are kept.
+    """
+
+    def __init__(self, *, most: int = MOST_FINISHED, kept_s: float = KEPT_S) -> None:
         self._jobs: dict[str, Job] = {}
         self._keys: dict[tuple[str, str, str], str] = {}
+        self._most, self._kept_s, self._created = most, kept_s, 0
 
     async def create(self, job: Job) -> Job:
         if job.key:
@@ -21,6 +32,10 @@ class MemoryJobs:
             if first != job.job_id:
                 return self._jobs[first]
         self._jobs[job.job_id] = job
+        self._created += 1
+        if self._created % _EVERY == 0:
+            for one in superfluous(self._jobs.values(), job.created_ns, self._most, self._kept_s):
+                self._forget(one)
         return job
 
     async def find(self, tenant_id: str, agent: str, key: str) -> Job | None:
@@ -53,17 +68,21 @@ class MemoryJobs:
             self._jobs[job.job_id] = replace(job, lease_ns=until_ns)
         return frozenset(job.job_id for job in held)
 
-    async def expired(self, now_ns: int, limit: int = 100) -> Sequence[Job]:
-        return oldest([job for job in self._jobs.values() if is_expired(job, now_ns)], limit)
+    async def expired(self, now_ns: int, limit: int = 100, agents: Collection[str] | None = None) -> Sequence[Job]:
+        return oldest([job for job in self._jobs.values() if is_expired(job, now_ns, agents)], limit)
 
     async def delete(self, job_id: str, tenant_id: str | None = "") -> bool:
         job = await self.get(job_id, tenant_id)
         if job is None:
             return False
         check_finished(job)
-        del self._jobs[job_id]
-        self._keys.pop((job.tenant_id, job.agent, job.key), None)
+        self._forget(job)
         return True
+
+    def _forget(self, job: Job) -> None:
+        del self._jobs[job.job_id]
+        if job.key:
+            self._keys.pop((job.tenant_id, job.agent, job.key), None)
 
 
 def holds(job: Job, worker: str) -> bool:
@@ -71,9 +90,16 @@ def holds(job: Job, worker: str) -> bool:
     return job.worker == worker and job.status not in FINAL
 
 
-def is_expired(job: Job, now_ns: int) -> bool:
-    """Whether nobody holds a job that is not finished."""
-    return job.status not in FINAL and job.lease_ns < now_ns
+def is_expired(job: Job, now_ns: int, agents: Collection[str] | None) -> bool:
+    """Whether nobody holds a job that is not finished, of one of these agents."""
+    return job.status not in FINAL and job.lease_ns < now_ns and (agents is None or job.agent in agents)
+
+
+def superfluous(jobs: Iterable[Job], now_ns: int, most: int, kept_s: float) -> Sequence[Job]:
+    """Finished jobs that are too old or too many."""
+    finished = sorted((job for job in jobs if job.finished), key=lambda job: job.ended_ns)
+    old = now_ns - round(kept_s * 1e9)
+    return [job for place, job in enumerate(finished) if place < len(finished) - most or job.ended_ns < old]
 
 
 def check_finished(job: Job) -> None:

@@ -2,24 +2,26 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from spanhook.diagnostics import internal
-from spanhook.errors import Reject, StoreError
-from spanhook.jobs._plain import plain
-from spanhook.jobs.agents import Agent, Publish
-from spanhook.jobs.events import STATUS, JobEvent, Journal
-from spanhook.jobs.job import Job, JobStatus, Transition, TransitionError, new_id
+from spanhook.errors import StoreError
+from spanhook.jobs.agents import Agent, Publish, thread_of
+from spanhook.jobs.claims import Claims
+from spanhook.jobs.events import JobEvent
+from spanhook.jobs.job import Job, Transition, TransitionError, new_id
 from spanhook.jobs.keeping import Journals
-from spanhook.jobs.performing import JOB, RUN, Outcome, decide, perform
-from spanhook.jobs.running import FullError, NoAgentError, RunnerSettings, done, failure
+from spanhook.jobs.patience import Turns
+from spanhook.jobs.performing import RUN, Outcome, decide, perform
+from spanhook.jobs.running import FullError, NoAgentError, RunnerSettings, done
 from spanhook.jobs.store import EventLog, JobStore
 from spanhook.jobs.watching import Watcher
+from spanhook.jobs.working import Told, WaitUntil, Work
 
-DEAD = "the process that ran it has ended"
-_NS = 1_000_000_000
+_TAKES_S = 1.5
+"""Seconds between two looks for jobs that nobody holds."""
 
 
 class Runner:
@@ -30,6 +32,9 @@ class Runner:
         store: Keeps the jobs.
         log: Keeps their events beyond this process; ``None`` for nothing.
         settings: How they are run.
+        wait_until: Called with an awaitable of each job that begins, for hosts that end after a response unless they
+            are told to wait.
+        told: Told of each job that has come to its end here.
     """
 
     def __init__(
@@ -38,15 +43,37 @@ class Runner:
         store: JobStore,
         log: EventLog | None = None,
         settings: RunnerSettings | None = None,
+        *,
+        wait_until: WaitUntil | None = None,
+        told: Told | None = None,
     ) -> None:
         self._agents, self.store, self._settings = agents, store, settings or RunnerSettings()
-        self._worker = new_id().replace("job_", "worker_")
+        self._claims = Claims(store, new_id().replace("job_", "worker_"), self._settings)
         self._journals = Journals(log, time.time_ns, grace_s=self._settings.grace_s, most=self._settings.events)
         self._watcher = Watcher()
-        self._slots = asyncio.Semaphore(self._settings.concurrency)
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._work = Work(
+            agents,
+            store,
+            self._claims,
+            self._journals,
+            self._watcher,
+            concurrency=self._settings.concurrency,
+            wait_until=wait_until,
+            told=told or _untold,
+        )
+        self._asking, self._turns = 0, Turns()
         self._beat: asyncio.Task[None] | None = None
         self._closing = False
+
+    @property
+    def running(self) -> int:
+        """How many jobs run here."""
+        return self._work.running
+
+    @property
+    def waiting(self) -> int:
+        """How many jobs wait here."""
+        return len(self._work.jobs) - self._work.running
 
     # ------------------------------------------------------------------------------------------ its life
 
@@ -56,17 +83,15 @@ class Runner:
         self._beat = asyncio.create_task(self._beating())
 
     async def close(self) -> None:
-        """Take no more jobs, give those that run some time to end, and leave the others as those of a dead process."""
+        """Take no more jobs, give those that run some time to end, and leave the others to other processes.
+
+        Jobs that wait, and those that may run again, can be taken over at once; others have failed.
+        """
         self._closing = True
+        await self._work.close(self._settings.drain_s)
         if self._beat is not None:
             self._beat.cancel()
             await asyncio.gather(self._beat, return_exceptions=True)
-        if self._tasks:
-            await asyncio.wait(list(self._tasks.values()), timeout=self._settings.drain_s)
-        left = list(self._tasks.items())
-        for _, task in left:
-            task.cancel("drain")
-        await asyncio.gather(*(task for _, task in left), return_exceptions=True)
         await self._journals.stop()
         self._watcher.stop()
 
@@ -98,20 +123,31 @@ class Runner:
             Reject: A gate has refused it.
             StoreError: It cannot be kept now.
         """
-        agent = self.agent(job.agent)
-        if job.key:
-            first = await self.store.find(job.tenant_id, job.agent, job.key)
-            if first is not None:
-                return first
-        if self._closing or len(self._tasks) >= self._settings.concurrency + self._settings.waiting:
+        self.agent(job.agent)
+        if not job.key:
+            return await self._accept(job)
+        key = job.tenant_id, job.agent, job.key
+        async with self._turns.of(key):  # so the gates are asked once, if requests come together
+            return await self.store.find(*key) or await self._accept(job)
+
+    async def _accept(self, job: Job) -> Job:
+        if self._closing or self._asking + len(self._work.jobs) >= self._most:
             raise FullError("too many jobs wait; ask again later")
-        job = replace(job, retry=agent.retry, worker=self._worker, lease_ns=self._lease())
-        job = replace(job, admission=await decide(job))
-        kept = await self.store.create(job)
+        self._asking += 1
+        try:
+            job = replace(job, retry=self.agent(job.agent).retry, worker=self._claims.worker)
+            job = replace(job, admission=await decide(job))
+            kept = await self.store.create(replace(job, lease_ns=self._claims.until_ns()))
+        finally:
+            self._asking -= 1
         if kept.job_id == job.job_id:
-            await self._journals.open(job.job_id)
-            self._begin(kept)
+            self._journals.begin(kept.job_id)
+            self._work.begin(kept)
         return kept
+
+    @property
+    def _most(self) -> int:
+        return self._settings.concurrency + self._settings.waiting
 
     async def call(self, job: Job, publish: Publish | None = None) -> Outcome:
         """Run an agent while somebody waits; nothing of it is kept.
@@ -128,7 +164,7 @@ class Runner:
         if publish is not None:
             self._watcher.watch(job.job_id, publish)
         try:
-            return await perform(RUN, job, lambda: agent.run(job.input, job.session_id, tell))
+            return await perform(RUN, job, lambda: agent.run(job.input, thread_of(job.tenant_id, job.session_id), tell))
         finally:
             if publish is not None:
                 await self._watcher.settle(job.job_id)
@@ -143,9 +179,7 @@ class Runner:
         if await self.store.get(job_id, tenant_id) is None:
             return None
         job = await self.store.move(job_id, Transition("cancelled", time.time_ns()))
-        task = self._tasks.get(job_id)
-        if task is not None:
-            task.cancel()
+        self._work.stop(job_id)
         return job
 
     def events(self, job_id: str, after: int = 0) -> AsyncGenerator[JobEvent]:
@@ -157,6 +191,14 @@ class Runner:
 
         return self._journals.read(job_id, after, ended)
 
+    async def recorded(self, job_id: str, most: int) -> Sequence[JobEvent]:
+        """The last events of a job that are kept, without waiting for more."""
+        return await self._journals.recorded(job_id, most)
+
+    async def exhausted(self, job_id: str, after: int) -> bool:
+        """Whether there are no events after this one, and will be none: the job has ended."""
+        return await self._journals.exhausted(job_id, after)
+
     async def delete(self, job_id: str, tenant_id: str | None = "") -> bool:
         """Delete a finished job; see ``JobStore.delete``."""
         deleted = await self.store.delete(job_id, tenant_id)
@@ -164,128 +206,38 @@ class Runner:
             self._journals.forget(job_id)
         return deleted
 
-    # ------------------------------------------------------------------------------------------ running
-
-    def _begin(self, job: Job) -> None:
-        task = asyncio.create_task(self._guarded(job), name=job.job_id)
-        self._tasks[job.job_id] = task
-        task.add_done_callback(lambda _: self._tasks.pop(job.job_id, None))
-
-    async def _guarded(self, job: Job) -> None:
-        try:
-            await self._run(job)
-        except TransitionError:
-            pass  # it was cancelled, or is another's
-        except StoreError as error:
-            internal.report("jobs.store", error)  # the claim runs out, and the job is taken over
-        except Exception as error:
-            internal.report("jobs.run", error)
-
-    async def _run(self, job: Job) -> None:
-        journal = await self._journals.open(job.job_id)
-        try:
-            if not job.attempts:
-                journal.publish(STATUS, {"status": "queued"})
-            async with self._slots:
-                started = await self._move(job, "running", worker=self._worker, lease_ns=self._lease())
-                if started is not None:
-                    await self._execute(started, journal)
-        finally:
-            await asyncio.shield(self._end(job.job_id))
-
-    async def _execute(self, job: Job, journal: Journal) -> None:
-        journal.publish(STATUS, {"status": "running", "attempt": job.attempts})
-        publish = journal.publish
-        agent = self.agent(job.agent)
-        self._watcher.watch(job.job_id, publish)
-        try:
-            outcome = await perform(JOB, job, lambda: agent.run(job.input, job.session_id, publish))
-        except Reject as reject:
-            outcome = Outcome(error=reject)
-        finally:
-            await self._watcher.settle(job.job_id)
-        await asyncio.shield(self._finish(job, outcome))
-        if isinstance(outcome.error, KeyboardInterrupt | SystemExit):
-            raise outcome.error
-
-    async def _finish(self, job: Job, outcome: Outcome) -> None:
-        error = outcome.error
-        used: dict[str, Any] = {"usage": outcome.usage, "tools": outcome.tools}
-        if isinstance(error, asyncio.CancelledError):
-            if error.args == ("drain",) and job.retry == "safe" and job.attempts < self._settings.attempts:
-                await self._move(job, "queued", worker=self._worker, lease_ns=0, **used)
-                return
-            said = {"error": DEAD, "error_type": "Drained"} if error.args == ("drain",) else failure(error)
-            to: JobStatus = "failed"
-        elif error is not None:
-            said, to = failure(error), "failed"
-        else:
-            said, to = {"result": plain(outcome.result)}, "completed"
-        try:
-            await self._move(job, to, worker=self._worker, **said, **used)
-        except TransitionError:  # it was cancelled: what it used counts all the same
-            await self.store.note(job.job_id, self._worker, outcome.usage, outcome.tools)
-
-    async def _end(self, job_id: str) -> None:
-        """Tell readers how a job has ended, if it has."""
-        job = await self.store.get(job_id, None)
-        if job is not None and job.finished:
-            (await self._journals.open(job_id)).publish(STATUS, {"status": job.status})
-            await self._journals.close(job_id, done(job))
-        elif job is None:
-            self._journals.forget(job_id)
-
-    async def _move(
-        self, job: Job, to: JobStatus, *, worker: str, lease_ns: int = 0, expired: bool = False, **changes: Any
-    ) -> Job | None:
-        change = Transition(to, time.time_ns(), worker, job.worker, lease_ns, changes, expired)
-        return await self.store.move(job.job_id, change)
-
     # ------------------------------------------------------------------------------------------ claims
 
-    def _lease(self) -> int:
-        return time.time_ns() + round(self._settings.lease_s * _NS)
-
     async def _beating(self) -> None:
+        took = float("-inf")
         while True:
             try:
-                await self._renew()
-                await self._take_over()
+                for job_id in await self._claims.lost(list(self._work.jobs)):
+                    self._work.stop(job_id)
+                if time.monotonic() - took >= min(_TAKES_S, self._settings.lease_s / 4) and not self._closing:
+                    took = time.monotonic()
+                    await self._work.end_late()
+                    await self._take_over()
             except StoreError as error:
                 internal.report("jobs.store", error)
+            except Exception as error:
+                internal.report("jobs.claims", error)
             await asyncio.sleep(self._settings.beat_s)
-
-    async def _renew(self) -> None:
-        mine = list(self._tasks)
-        held = await self.store.renew(mine, self._worker, self._lease())
-        for job_id in mine:
-            task = self._tasks.get(job_id)
-            if job_id not in held and task is not None:
-                task.cancel()
 
     async def _take_over(self) -> None:
         """Run jobs that a process has left behind, or mark them as failed."""
-        for job in await self.store.expired(time.time_ns()):
-            if job.job_id in self._tasks or job.agent not in self._agents:
+        for job in await self.store.expired(time.time_ns(), agents=self._agents):
+            if job.job_id in self._work.jobs or len(self._work.jobs) >= self._most or self._closing:
                 continue
             try:
-                await self._taken(job)
+                taken = await self._claims.take(job)
             except TransitionError:
                 continue  # another process was sooner
-
-    async def _taken(self, job: Job) -> None:
-        if job.status == "running":
-            if job.retry != "safe" or job.attempts >= self._settings.attempts:
-                change: dict[str, Any] = {"error": DEAD, "error_type": "ProcessEnded"}
-                await self._move(job, "failed", worker="", expired=True, **change)
-                await self._end(job.job_id)
-                return
-            again = await self._move(job, "queued", worker=self._worker, lease_ns=self._lease(), expired=True)
-            if again is not None:
-                self._begin(again)
-        elif len(self._tasks) < self._settings.concurrency + self._settings.waiting:
-            self._begin(job)
+            if taken is not None and taken.finished:
+                await self._work.end(taken.job_id, taken.worker)
+            elif taken is not None:
+                self._work.begin(taken)
 
 
-def _untold(_type: str, _data: Mapping[str, Any]) -> None:
+def _untold(*_told: Any) -> None:
     """Nobody listens."""

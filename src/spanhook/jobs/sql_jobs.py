@@ -1,21 +1,22 @@
 """Jobs, and their events, in the control plane's database. It needs the extra ``server``."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select, tuple_, update
+from sqlalchemy import Row, delete, func, insert, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from spanhook.jobs.events import MOST_KEPT, JobEvent
+from spanhook.jobs.events import JobEvent
 from spanhook.jobs.job import FINAL, STATUSES, Job, Transition, moved, noted
-from spanhook.jobs.memory_jobs import check_finished, holds
-from spanhook.jobs.store import JobFilter
+from spanhook.jobs.memory_jobs import check_finished
+from spanhook.jobs.store import SPARE_NS, JobFilter
 from spanhook.store.control import Database, tables
 
 _jobs, _events = tables.jobs, tables.job_events
 _LIVE = tuple(one for one in STATUSES if one not in FINAL)
+_ASKED = select(_jobs.c.job, _jobs.c.lease_ns)
+_AT_ONCE, MOST_LOGGED = 500, 10_000
 
 
 class SQLJobs:
@@ -26,7 +27,7 @@ class SQLJobs:
         most: How many events of a job are kept; then the oldest go.
     """
 
-    def __init__(self, database: Database, *, most: int = MOST_KEPT) -> None:
+    def __init__(self, database: Database, *, most: int = MOST_LOGGED) -> None:
         self._database, self._most = database, most
 
     # ------------------------------------------------------------------------------------------ jobs
@@ -46,8 +47,8 @@ class SQLJobs:
     async def find(self, tenant_id: str, agent: str, key: str) -> Job | None:
         where = (_jobs.c.tenant_id == tenant_id, _jobs.c.agent == agent, _jobs.c.request_key == key)
         async with self._database.reading() as connection:
-            found = (await connection.execute(select(_jobs.c.job).where(*where))).scalar_one_or_none()
-        return None if found is None else Job.of(found)
+            found = (await connection.execute(_ASKED.where(*where))).one_or_none()
+        return None if found is None else _job(found)
 
     async def get(self, job_id: str, tenant_id: str | None = "") -> Job | None:
         async with self._database.reading() as connection:
@@ -55,7 +56,7 @@ class SQLJobs:
         return job if job is not None and tenant_id in (None, job.tenant_id) else None
 
     async def list(self, which: JobFilter, limit: int = 50) -> Sequence[Job]:
-        asked = select(_jobs.c.job).order_by(_jobs.c.created_ns.desc(), _jobs.c.job_id.desc()).limit(limit)
+        asked = _ASKED.order_by(_jobs.c.created_ns.desc(), _jobs.c.job_id.desc()).limit(limit)
         if which.tenant_id is not None:
             asked = asked.where(_jobs.c.tenant_id == which.tenant_id)
         if which.status is not None:
@@ -65,7 +66,7 @@ class SQLJobs:
         if which.before is not None:
             asked = asked.where(tuple_(_jobs.c.created_ns, _jobs.c.job_id) < which.before)
         async with self._database.reading() as connection:
-            return [Job.of(one) for one in (await connection.execute(asked)).scalars()]
+            return [_job(one) for one in await connection.execute(asked)]
 
     async def move(self, job_id: str, change: Transition) -> Job | None:
         return await self._changed(job_id, lambda job: moved(job, change))
@@ -76,19 +77,28 @@ class SQLJobs:
     async def renew(self, job_ids: Collection[str], worker: str, until_ns: int) -> frozenset[str]:
         if not job_ids:
             return frozenset()
-        asked = select(_jobs.c.job).where(_jobs.c.job_id.in_(job_ids)).order_by(_jobs.c.job_id).with_for_update()
-        async with self._database.writing() as connection:
-            found = [Job.of(one) for one in (await connection.execute(asked)).scalars()]
-            held = [replace(job, lease_ns=until_ns) for job in found if holds(job, worker)]
-            for job in held:
-                await _write(connection, job)
-        return frozenset(job.job_id for job in held)
+        ids, held = list(job_ids), set[str]()
+        for start in range(0, len(ids), _AT_ONCE):
+            held |= await self._renewed(ids[start : start + _AT_ONCE], worker, until_ns)
+        return frozenset(held)
 
-    async def expired(self, now_ns: int, limit: int = 100) -> Sequence[Job]:
-        where = (_jobs.c.status.in_(_LIVE), _jobs.c.lease_ns < now_ns)
-        asked = select(_jobs.c.job).where(*where).order_by(_jobs.c.created_ns, _jobs.c.job_id).limit(limit)
+    async def _renewed(self, ids: Sequence[str], worker: str, until_ns: int) -> set[str]:
+        mine = (_jobs.c.job_id.in_(ids), _jobs.c.worker == worker, _jobs.c.status.in_(_LIVE))
+        short = _jobs.c.lease_ns < until_ns - SPARE_NS
         async with self._database.reading() as connection:
-            return [Job.of(one) for one in (await connection.execute(asked)).scalars()]
+            rows = (await connection.execute(select(_jobs.c.job_id, short).where(*mine))).all()
+        if any(is_short for _, is_short in rows):
+            async with self._database.writing() as connection:
+                await connection.execute(update(_jobs).where(*mine, short).values(lease_ns=until_ns))
+        return {job_id for job_id, _ in rows}
+
+    async def expired(self, now_ns: int, limit: int = 100, agents: Collection[str] | None = None) -> Sequence[Job]:
+        asked = _ASKED.where(_jobs.c.status.in_(_LIVE), _jobs.c.lease_ns < now_ns)
+        if agents is not None:
+            asked = asked.where(_jobs.c.agent.in_(list(agents)))
+        asked = asked.order_by(_jobs.c.created_ns, _jobs.c.job_id).limit(limit)
+        async with self._database.reading() as connection:
+            return [_job(one) for one in await connection.execute(asked)]
 
     async def delete(self, job_id: str, tenant_id: str | None = "") -> bool:
         async with self._database.writing() as connection:
@@ -118,10 +128,16 @@ class SQLJobs:
         ]
         if not rows:
             return
-        async with self._database.writing() as connection:
-            await connection.execute(insert(_events), rows)
-            gone = (_events.c.job_id == job_id, _events.c.event_id <= events[-1].id - self._most)
-            await connection.execute(delete(_events).where(*gone))
+        gone = (_events.c.job_id == job_id, _events.c.event_id <= events[-1].id - self._most)
+        try:
+            async with self._database.writing() as connection:
+                await connection.execute(insert(_events), rows)
+                if events[-1].id > self._most:
+                    await connection.execute(delete(_events).where(*gone))
+        except IntegrityError:
+            last = events[-1]
+            if await self.read(job_id, last.id - 1, 1) != [last]:  # unless an answer of the database was lost
+                raise
 
     async def read(self, job_id: str, after: int, limit: int = 500) -> Sequence[JobEvent]:
         where = (_events.c.job_id == job_id, _events.c.event_id > after)
@@ -137,9 +153,13 @@ class SQLJobs:
 
 
 async def _read(connection: AsyncConnection, job_id: str, *, lock: bool = False) -> Job | None:
-    asked = select(_jobs.c.job).where(_jobs.c.job_id == job_id)
-    found = (await connection.execute(asked.with_for_update() if lock else asked)).scalar_one_or_none()
-    return None if found is None else Job.of(found)
+    asked = _ASKED.where(_jobs.c.job_id == job_id)
+    found = (await connection.execute(asked.with_for_update() if lock else asked)).one_or_none()
+    return None if found is None else _job(found)
+
+
+def _job(row: Row[Any, Any]) -> Job:
+    return Job.of({**row.job, "lease_ns": row.lease_ns})
 
 
 async def _write(connection: AsyncConnection, job: Job) -> None:
@@ -149,4 +169,4 @@ async def _write(connection: AsyncConnection, job: Job) -> None:
 def _found_by(job: Job) -> dict[str, Any]:
     """The columns of a job that change, and those that do not."""
     named = ("job_id", "tenant_id", "agent", "status", "worker", "lease_ns")
-    return {**{name: getattr(job, name) for name in named}, "job": job.as_dict()}
+    return {**{name: getattr(job, name) for name in named}, "ended_ns": job.ended_ns or None, "job": job.as_dict()}

@@ -2,10 +2,13 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from spanhook.jobs.events import JobEvent
 from spanhook.jobs.job import Job, JobStatus, Transition
+
+SPARE_NS: Final = 3_000_000_000
+"""By how many nanoseconds a renewed claim may be shorter than was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +75,20 @@ class JobStore(Protocol):
         ...
 
     async def renew(self, job_ids: Collection[str], worker: str, until_ns: int) -> frozenset[str]:
-        """Renew a worker's claims; returns which jobs it still has. Others were cancelled, or are another's."""
+        """Renew a worker's claims; returns which jobs it still has. Others were cancelled, or are another's.
+
+        A claim that holds almost as long already (``SPARE_NS``) need not be written again.
+        """
         ...
 
-    async def expired(self, now_ns: int, limit: int = 100) -> Sequence[Job]:
-        """Jobs that are not finished, and whose worker's claim no longer holds; the oldest first."""
+    async def expired(self, now_ns: int, limit: int = 100, agents: Collection[str] | None = None) -> Sequence[Job]:
+        """Jobs that are not finished, and whose worker's claim no longer holds; the oldest first.
+
+        Args:
+            now_ns: The time, in nanoseconds since the epoch.
+            limit: How many at most.
+            agents: Whose jobs; ``None`` for all.
+        """
         ...
 
     async def delete(self, job_id: str, tenant_id: str | None = "") -> bool:

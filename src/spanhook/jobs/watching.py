@@ -5,13 +5,14 @@ Subscriptions see every operation of the process; those outside the jobs of a ``
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from spanhook.engine import registry
-from spanhook.gating import Hooks
+from spanhook.gating import Hooks, waiting
 from spanhook.jobs._plain import plain
 from spanhook.jobs.agents import Publish
-from spanhook.jobs.events import DELEGATE, TOOL_CALL, TOOL_RESULT, USAGE
+from spanhook.jobs.events import DELEGATE, TOOL_CALL, TOOL_RESULT, USAGE, WAITING
 from spanhook.model import Event
 
 FLUSH_S = 2.0
@@ -31,10 +32,12 @@ class Watcher:
     def start(self) -> None:
         """Begin to listen."""
         registry.swap(None, self._hooks)
+        waiting.append(self._waits)
 
     def stop(self) -> None:
         """Listen no longer."""
         registry.swap(self._hooks, None)
+        waiting.remove(self._waits)
 
     def watch(self, job_id: str, publish: Publish) -> None:
         """Pass on what is reported of a job, on the running event loop."""
@@ -52,12 +55,22 @@ class Watcher:
 
     def _teller(self, type: str, data: Callable[[Event], Mapping[str, Any]]) -> Callable[[Event], None]:
         def tell(event: Event) -> None:
-            watched = self._watched.get(_job_of(event))
-            if watched is not None:
-                loop, publish = watched
-                loop.call_soon_threadsafe(publish, type, data(event))
+            job_id = _job_of(event)
+            if job_id in self._watched:
+                self._pass_on(job_id, type, data(event))
 
         return tell
+
+    def _waits(self, run_id: str, about: Mapping[str, Any]) -> None:
+        if run_id in self._watched:
+            self._pass_on(run_id, WAITING, about)
+
+    def _pass_on(self, job_id: str, type: str, data: Mapping[str, Any]) -> None:
+        watched = self._watched.get(job_id)
+        if watched is not None:
+            loop, publish = watched
+            with suppress(RuntimeError):  # the loop is closed
+                loop.call_soon_threadsafe(publish, type, data)
 
 
 def _job_of(event: Event) -> str:

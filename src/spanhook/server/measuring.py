@@ -9,11 +9,13 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metr
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from spanhook.jobs import Job, Runner
 from spanhook.store.control import Ingestor, Retention
 from spanhook.version import __version__
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+_JOB_BUCKETS = (0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 1800, 7200)
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 
 
@@ -65,6 +67,17 @@ class _Stored(Collector):
         )
 
 
+class _Queued(Collector):
+    """How many jobs this process runs, read when it is asked for."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+
+    def collect(self) -> Iterator[Metric]:
+        yield GaugeMetricFamily("spanhook_server_jobs_running", "Jobs that run", value=self._runner.running)
+        yield GaugeMetricFamily("spanhook_server_jobs_waiting", "Jobs that wait", value=self._runner.waiting)
+
+
 class Measures:
     """The metrics of one server."""
 
@@ -81,6 +94,14 @@ class Measures:
             buckets=_BUCKETS,
         )
         self._active = Gauge("spanhook_server_active_requests", "Requests being served", registry=self._registry)
+        self._jobs = Counter("spanhook_server_jobs", "Jobs that have ended", ("status",), registry=self._registry)
+        self._job_seconds = Histogram(
+            "spanhook_server_job_duration_seconds",
+            "Time from the beginning of a job to its end",
+            ("status",),
+            registry=self._registry,
+            buckets=_JOB_BUCKETS,
+        )
         info = Gauge("spanhook_server_info", "The server's version", ("version",), registry=self._registry)
         info.labels(__version__).set(1)
 
@@ -97,6 +118,15 @@ class Measures:
             method = scope["method"] if scope["method"] in _METHODS else "other"
             self._requests.labels(method, route, str(response.status or 500)).inc()
             self._seconds.labels(method, route).observe(time.perf_counter() - begun)
+
+    def job(self, job: Job) -> None:
+        """Count a job that has ended."""
+        self._jobs.labels(job.status).inc()
+        self._job_seconds.labels(job.status).observe(max(0, job.ended_ns - (job.started_ns or job.ended_ns)) / 1e9)
+
+    def watch_jobs(self, runner: Runner) -> None:
+        """Tell how many jobs run and wait, too."""
+        self._registry.register(_Queued(runner))
 
     def watch(self, ingestor: Ingestor, retention: Retention) -> None:
         """Tell what became of telemetry, too."""

@@ -70,7 +70,9 @@ class Services:
         self.measures.watch(self.ingestor, self.retention)
         self.retention.start()
         jobs = SQLJobs(self.database)
-        self.runner = Runner(self._agents, jobs, jobs, RunnerSettings(concurrency=self.settings.jobs))
+        settings = RunnerSettings(concurrency=self.settings.jobs)
+        self.runner = Runner(self._agents, jobs, jobs, settings, told=self.measures.job)
+        self.measures.watch_jobs(self.runner)
         await self.runner.start()
         states = open_states(self.settings.database) if self.settings.cron else None
         self.scheduler = Scheduler(self.settings.cron, Jobs(self.runner), states)

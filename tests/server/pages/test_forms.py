@@ -14,7 +14,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
         yield one
 
 
-@pytest.mark.parametrize("path", ["/hooks", "/hooks/x/enabled", "/hooks/x/delete", "/approvals/x/approve"])
+@pytest.mark.parametrize(
+    "path", ["/hooks", "/hooks/x/enabled", "/hooks/x/delete", "/approvals/x/approve", "/jobs/x/cancel"]
+)
 def test_a_form_needs_the_token_of_its_page(server: Served, path: str) -> None:
     browser = Browser(server)
     browser.open("/hooks/new?handler=spanhook.hooks.tool_policy:ToolPolicy")

@@ -66,7 +66,7 @@ def test_a_page_is_told_of_processes_and_not_of_each_report(server: Served, monk
 
 def test_streams_end_and_are_bounded(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "LASTS_S", 0.1)
-    for path in ("runs", "usage", "hooks", "approvals"):
+    for path in ("runs", "usage", "hooks", "approvals", "jobs"):
         with server.client.stream("GET", f"/events/{path}") as response:
             assert list(events(response.iter_lines())) == ["ready"]
     monkeypatch.setattr(live, "MOST_STREAMS", 0)

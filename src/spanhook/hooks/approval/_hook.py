@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from spanhook import semconv
 from spanhook.errors import Reject, StoreError
-from spanhook.gating import Hook, Pausable, handler, pausable, validated
+from spanhook.gating import Hook, Pausable, handler, pausable, tell_waiting, validated
 from spanhook.hooks.approval._binding import asked_for, binding_of, canonical, shown
 from spanhook.hooks.approval._config import Config
 from spanhook.hooks.approval._figures import Figures
@@ -205,6 +205,8 @@ class Approval(Hook):
             if is_new:
                 self._figures.count("requested")
                 request = await self._ask_callback(request)
+            if request.status == "pending":
+                tell_waiting(op, _waits_for(request))
             if here is not None:
                 async with self._pausing.turn(here):
                     request = await self._pausing.paused(request, here)
@@ -263,3 +265,8 @@ class Approval(Hook):
         if self._approvals.remote:
             return await in_worker(function, *args, **kwargs)
         return function(*args, **kwargs)
+
+
+def _waits_for(request: ApprovalRequest) -> dict[str, str]:
+    said = {"approval_id": request.id, "tool": request.tool, "agent": request.agent, "title": request.title}
+    return {**said, "policy": request.policy, "arguments": request.arguments}

@@ -1,11 +1,23 @@
-"""The web pages: runs, decisions, usage, budgets, hooks and approvals for people.
+"""The web pages: runs, decisions, jobs, usage, budgets, hooks and approvals for people.
 
 They call the functions of the HTTP API's routes, and so ask for the same scopes and show the same tenants.
 """
 
 from fastapi import APIRouter
 
-from spanhook.server.pages import approvals, budgets, decisions, dry_runs, entrance, hooks, live, openid, runs, usage
+from spanhook.server.pages import (
+    approvals,
+    budgets,
+    decisions,
+    dry_runs,
+    entrance,
+    hooks,
+    jobs,
+    live,
+    openid,
+    runs,
+    usage,
+)
 from spanhook.server.pages.problem import problem_page
 
 PAGE_ROUTERS: tuple[APIRouter, ...] = (
@@ -14,6 +26,7 @@ PAGE_ROUTERS: tuple[APIRouter, ...] = (
     live.router,
     runs.router,
     decisions.router,
+    jobs.router,
     usage.router,
     budgets.router,
     dry_runs.router,

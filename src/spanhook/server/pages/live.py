@@ -18,6 +18,7 @@ from spanhook.server.needs import Needs, services_of
 from spanhook.server.problems import Problem
 from spanhook.server.routes.approvals import list_approvals
 from spanhook.server.routes.hooks import list_hooks, statistics
+from spanhook.server.routes.jobs import Id, get_job, list_jobs
 from spanhook.server.routes.runs import get_usage, list_decisions, list_runs
 from spanhook.server.routes.sync import list_processes
 from spanhook.server.scopes import Principal
@@ -80,6 +81,34 @@ async def of_approvals(
         return [await list_approvals(principal, services)]
 
     return _stream(principal, services, read)
+
+
+@router.get("/jobs")
+async def of_jobs(principal: Annotated[Principal, Depends(Needs("jobs:read"))], services: Serving) -> Response:
+    """Jobs."""
+
+    async def read() -> list[BaseModel]:
+        return [await list_jobs(principal, services, limit=_NEWEST)]
+
+    return _stream(principal, services, read)
+
+
+@router.get("/jobs/{job_id}")
+async def of_job(
+    job_id: Id, principal: Annotated[Principal, Depends(Needs("jobs:read"))], services: Serving
+) -> Response:
+    """One job, and what happens in it."""
+    await get_job(job_id, principal, services)
+
+    async def read() -> list[BaseModel]:
+        last = [_Number(number=one.id) for one in await services.runner.recorded(job_id, 1)]
+        return [await get_job(job_id, principal, services), *last]
+
+    return _stream(principal, services, read)
+
+
+class _Number(BaseModel):
+    number: int
 
 
 def _stream(principal: Principal, services: Services, read: Read) -> EventSourceResponse:

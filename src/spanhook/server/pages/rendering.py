@@ -33,6 +33,7 @@ class Entry(NamedTuple):
 NAVIGATION = (
     Entry("Runs", "/runs", "runs:read"),
     Entry("Decisions", "/decisions", "runs:read"),
+    Entry("Jobs", "/jobs", "jobs:read"),
     Entry("Usage", "/usage", "usage:read"),
     Entry("Budgets", "/budgets", "usage:read"),
     Entry("Hooks", "/hooks", "hooks:read"),

@@ -49,7 +49,10 @@ async def get_job(job_id: Id, principal: Reader, services: Serving) -> JobView:
     return JobView.of(await _found(job_id, principal, services))
 
 
-@router.get("/{job_id}/stream", responses=_FOUND)
+@router.get(
+    "/{job_id}/stream",
+    responses={204: {"description": "The job has ended, and Last-Event-ID is its last event."}, **_FOUND},
+)
 async def stream_job(
     job_id: Id,
     principal: Reader,
@@ -59,6 +62,8 @@ async def stream_job(
     """The events of a job, from the one after Last-Event-ID on, as server-sent events; the last one is done."""
     await _found(job_id, principal, services)
     after = int(last) if last.isascii() and last.isdecimal() and len(last) < 19 else 0
+    if await services.runner.exhausted(job_id, after):
+        return Response(status_code=204)  # an EventSource asks no more
     return EventSourceResponse(_events(services, job_id, after), ping=15)
 
 

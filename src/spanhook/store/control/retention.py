@@ -1,8 +1,8 @@
 """Deletes telemetry that is too old or takes too much space, a little at a time, while others write.
 
-What stays: the audit log and all that is managed; usage and statistics of hooks, which are small, stay longer. Age is
-counted from when something was received, and for runs from when they last changed: what a sender says of time cannot
-keep or delete anything.
+Finished jobs and their events count as telemetry. What stays: the audit log and all that is managed; usage and
+statistics of hooks, which are small, stay longer. Age is counted from when something was received, for runs from when
+they last changed, and for jobs from when they ended: what a sender says of time cannot keep or delete anything.
 """
 
 import asyncio
@@ -23,6 +23,8 @@ from spanhook.store.control.tables import (
     decisions,
     execution_logs,
     hook_statistics,
+    job_events,
+    jobs,
     logs,
     metrics,
     resources,
@@ -52,6 +54,7 @@ _OLD = {
     decisions: decisions.c.received_ns,
     execution_logs: execution_logs.c.received_ns,
     runs: runs.c.updated_ns,
+    jobs: jobs.c.ended_ns,
 }
 """The tables that are kept within limits, and by which time."""
 
@@ -241,7 +244,7 @@ def _delete_oldest(connection: Connection, over: int) -> dict[str, int]:
     """Delete some rows of the table that has the oldest, not many more than take ``over`` bytes."""
     sql(connection).enter()
     firsts = {
-        table: connection.execute(select(time_ns).order_by(time_ns).limit(1)).scalar()
+        table: connection.execute(select(time_ns).where(time_ns.is_not(None)).order_by(time_ns).limit(1)).scalar()
         for table, time_ns in _OLD.items()
     }
     times = [(time_ns, table.name, table) for table, time_ns in firsts.items() if time_ns is not None]
@@ -263,7 +266,7 @@ def _usual(connection: Connection, table: Table) -> int:
 def _delete_first(connection: Connection, table: Table, before_ns: int | None, most: int = _BATCH) -> int:
     """Delete the oldest rows of a table, about ``most`` of them; only what is older than a time if there is one."""
     time_ns = _OLD[table]
-    times = select(time_ns).order_by(time_ns)
+    times = select(time_ns).where(time_ns.is_not(None)).order_by(time_ns)
     if before_ns is not None:
         times = times.where(time_ns < before_ns)
     first, last = (connection.execute(times.limit(1).offset(place)).scalar() for place in (0, most))
@@ -276,6 +279,9 @@ def _delete_first(connection: Connection, table: Table, before_ns: int | None, m
         gone = select(runs.c.id).where(old)
         for index in (run_models, run_hooks):
             connection.execute(delete(index).where(index.c.run.in_(gone)))
+    if table is jobs:
+        ended = select(jobs.c.job_id).where(old)
+        connection.execute(delete(job_events).where(job_events.c.job_id.in_(ended)))
     return connection.execute(delete(table).where(old)).rowcount
 
 

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Column, Index, Table
 
-from spanhook.store.control.columns import SafeText
+from spanhook.store.control.columns import Big, SafeText
 from spanhook.store.control.tables._base import json_column, metadata, number, text_column
 
 jobs = Table(
@@ -15,14 +15,17 @@ jobs = Table(
     text_column("worker"),
     number("lease_ns"),
     number("created_ns"),
+    Column("ended_ns", Big, nullable=True),
     Column("request_key", SafeText, nullable=True),
     json_column("job"),
     Index(None, "tenant_id", "created_ns", "job_id"),
     Index(None, "created_ns", "job_id"),
     Index(None, "status", "lease_ns"),
+    Index(None, "ended_ns"),
     Index("uq_spanhook_jobs_request_key", "tenant_id", "agent", "request_key", unique=True),
 )
-"""Jobs; ``job`` is the whole of each, the other columns are what they are found by."""
+"""Jobs; ``job`` is the whole of each, the other columns are what they are found by. Of the two ``lease_ns`` the column
+is right; ``ended_ns`` is null until a job has finished."""
 
 job_events = Table(
     "spanhook_job_events",

@@ -18,11 +18,13 @@ def upgrade() -> None:
         sa.Column("job_id", sa.Text(), nullable=False),
         *(_text(name) for name in ("tenant_id", "agent", "status", "worker")),
         *(_number(name) for name in ("lease_ns", "created_ns")),
+        sa.Column("ended_ns", _BIG, nullable=True),
         sa.Column("request_key", sa.Text(), nullable=True),
         sa.Column("job", sa.Text(), nullable=False, server_default="null"),
         sa.PrimaryKeyConstraint("job_id", name="pk_spanhook_jobs"),
     )
-    for columns in (("tenant_id", "created_ns", "job_id"), ("created_ns", "job_id"), ("status", "lease_ns")):
+    indexes = ("tenant_id", "created_ns", "job_id"), ("created_ns", "job_id"), ("status", "lease_ns"), ("ended_ns",)
+    for columns in indexes:
         op.create_index(f"ix_spanhook_jobs_{'_'.join(columns)}", "spanhook_jobs", list(columns))
     unique = ["tenant_id", "agent", "request_key"]
     op.create_index("uq_spanhook_jobs_request_key", "spanhook_jobs", unique, unique=True)

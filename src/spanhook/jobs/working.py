@@ -1,0 +1,213 @@
+"""The jobs that this process has claimed: each runs in a task of its own, and comes to one end."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import Any
+
+from spanhook.diagnostics import internal
+from spanhook.errors import StoreError
+from spanhook.jobs._plain import plain
+from spanhook.jobs.agents import Agent, thread_of
+from spanhook.jobs.claims import Claims
+from spanhook.jobs.events import STATUS, Journal
+from spanhook.jobs.job import Job, JobStatus, TransitionError
+from spanhook.jobs.keeping import Journals
+from spanhook.jobs.patience import patiently, uninterrupted
+from spanhook.jobs.performing import JOB, Outcome, perform
+from spanhook.jobs.running import done, failure
+from spanhook.jobs.store import JobStore
+from spanhook.jobs.watching import Watcher
+
+DRAINED = "the process that ran it was told to end"
+_PATIENCE_S = 10.0
+"""For how long the end of a job waits for a store that cannot be used."""
+WaitUntil = Callable[[Awaitable[None]], object]
+"""Told of each job that begins; the host must not end before the awaitable has."""
+Told = Callable[[Job], object]
+
+
+class Work:
+    """Runs the jobs of one process.
+
+    Args:
+        agents: The agents, by name.
+        store: Keeps the jobs.
+        claims: This process's.
+        journals: Keep what happens in them.
+        watcher: Tells what happens in them.
+        concurrency: How many run at a time.
+        wait_until: See ``WaitUntil``; ``None`` for nothing.
+        told: Told of each job that has come to its end here.
+    """
+
+    def __init__(
+        self,
+        agents: Mapping[str, Agent],
+        store: JobStore,
+        claims: Claims,
+        journals: Journals,
+        watcher: Watcher,
+        *,
+        concurrency: int,
+        wait_until: WaitUntil | None,
+        told: Told,
+    ) -> None:
+        self._agents, self._store, self._claims = agents, store, claims
+        self._journals, self._watcher = journals, watcher
+        self._slots = asyncio.Semaphore(concurrency)
+        self._wait_until, self._told = wait_until, told
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._begun, self._stopping = set[str](), set[str]()
+        self._unended: dict[str, str] = {}
+        self._closing = False
+
+    @property
+    def jobs(self) -> Collection[str]:
+        """The ids of the jobs that run or wait here."""
+        return self._tasks.keys()
+
+    @property
+    def running(self) -> int:
+        """How many of them run."""
+        return len(self._begun)
+
+    async def close(self, drain_s: float) -> None:
+        """Begin no more jobs, give those that run some time to end, and cancel the others.
+
+        Jobs that wait, and those that may run again, can be taken over at once; others have failed.
+        """
+        self._closing = True
+        for job_id in self._tasks.keys() - self._begun:
+            self.stop(job_id)
+        if self._tasks:
+            await asyncio.wait(list(self._tasks.values()), timeout=drain_s)
+        left = dict(self._tasks)
+        for job_id in left:
+            self.stop(job_id)
+        await asyncio.gather(*left.values(), return_exceptions=True)
+
+    def begin(self, job: Job) -> None:
+        """Run a job that this process has claimed, when there is room."""
+        task = asyncio.create_task(self._guarded(job), name=job.job_id)
+        self._tasks[job.job_id] = task
+        task.add_done_callback(lambda _: self._left(job.job_id))
+        if self._wait_until is not None:
+            try:
+                self._wait_until(asyncio.shield(task))
+            except Exception as error:
+                internal.report("jobs.wait_until", error)
+
+    def stop(self, job_id: str) -> None:
+        """Cancel the work of a job, once: what ends it must not be cancelled too."""
+        task = self._tasks.get(job_id)
+        if task is not None and job_id not in self._stopping:
+            self._stopping.add(job_id)
+            asyncio.get_running_loop().call_soon(task.cancel)  # never before its first step: it would have no end
+
+    def _left(self, job_id: str) -> None:
+        for held in (self._begun, self._stopping):
+            held.discard(job_id)
+        self._tasks.pop(job_id, None)
+
+    # ------------------------------------------------------------------------------------------ one job
+
+    async def _guarded(self, job: Job) -> None:
+        try:
+            await self._run(job)
+        except TransitionError:
+            pass  # it was cancelled, or is another's
+        except StoreError as error:
+            internal.report("jobs.store", error)  # the claim runs out, and the job is taken over
+        except Exception as error:
+            internal.report("jobs.run", error)
+
+    async def _run(self, job: Job) -> None:
+        try:
+            journal = await self._journals.open(job.job_id)
+            if job.attempts or not journal.last:
+                journal.publish(STATUS, {"status": "queued"})
+            async with self._slots:
+                if self._closing:
+                    return
+                self._begun.add(job.job_id)
+                started = await self._claims.begin(job)
+                if started is not None:
+                    await self._execute(started, journal)
+        finally:
+            await uninterrupted(self.end(job.job_id, job.worker))
+
+    async def _execute(self, job: Job, journal: Journal) -> None:
+        journal.publish(STATUS, {"status": "running", "attempt": job.attempts})
+        publish, agent = journal.publish, self._agents[job.agent]
+        self._watcher.watch(job.job_id, publish)
+        thread = thread_of(job.tenant_id, job.session_id)
+        try:
+            outcome = await perform(JOB, job, lambda: agent.run(job.input, thread, publish))
+        except BaseException as error:
+            outcome = Outcome(error=error)
+        await uninterrupted(self._finish(job, outcome))
+        if isinstance(outcome.error, KeyboardInterrupt):
+            raise outcome.error
+
+    async def _finish(self, job: Job, outcome: Outcome) -> None:
+        await self._watcher.settle(job.job_id)
+        try:
+            await patiently(lambda: self._finished(job, outcome), _PATIENCE_S)
+        except TransitionError:  # it was cancelled: what it used counts all the same
+            worker, usage, tools = self._claims.worker, outcome.usage, outcome.tools
+            await patiently(lambda: self._store.note(job.job_id, worker, usage, tools), _PATIENCE_S)
+
+    async def _finished(self, job: Job, outcome: Outcome) -> Job | None:
+        error = outcome.error
+        used: dict[str, Any] = {"usage": outcome.usage, "tools": outcome.tools}
+        to: JobStatus = "failed"
+        if isinstance(error, asyncio.CancelledError) and self._closing and job.job_id in self._stopping:
+            if self._claims.may_repeat(job):
+                return await self._claims.give_back(job, **used)
+            said = {"error": DRAINED, "error_type": "Drained"}
+        elif error is not None:
+            said = failure(error)
+        else:
+            said, to = {"result": plain(outcome.result)}, "completed"
+        return await self._claims.finish(job, to, **said, **used)
+
+    # ------------------------------------------------------------------------------------------ its end
+
+    async def end(self, job_id: str, worker: str) -> None:
+        """Tell readers how a job has ended, if it has; otherwise let others go on with it.
+
+        Args:
+            job_id: The job.
+            worker: Whose it was last, as far as is known here.
+
+        Raises:
+            StoreError: The store cannot be used; ``end_late`` does it then.
+        """
+        self._unended[job_id] = worker
+        await patiently(lambda: self._tell_end(job_id, worker), _PATIENCE_S)
+
+    async def end_late(self) -> None:
+        """Do what ``end`` could not do.
+
+        Raises:
+            StoreError: The store still cannot be used.
+        """
+        for job_id, worker in list(self._unended.items()):
+            if job_id not in self._tasks:
+                await self._tell_end(job_id, worker)
+
+    async def _tell_end(self, job_id: str, worker: str) -> None:
+        job = await self._store.get(job_id, None)
+        mine = job is not None and job.worker in (worker, self._claims.worker)
+        if job is None:
+            self._journals.forget(job_id)
+        elif job.finished and mine:
+            journal = await self._journals.open(job_id)
+            if journal.publish(STATUS, {"status": job.status}) is not None:
+                self._told(job)
+            await self._journals.close(job_id, done(job))
+        else:
+            await self._journals.leave(job_id)
+            if mine and self._closing and job.status == "queued" and job.lease_ns:
+                await self._claims.give_back(job)
+        self._unended.pop(job_id, None)
