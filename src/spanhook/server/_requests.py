@@ -11,7 +11,21 @@ CHANGES = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 
 
 PAGES = frozenset(
-    ("", "login", "logout", "runs", "decisions", "jobs", "usage", "budgets", "hooks", "approvals", "events", "static")
+    (
+        "",
+        "login",
+        "logout",
+        "runs",
+        "decisions",
+        "jobs",
+        "schedules",
+        "usage",
+        "budgets",
+        "hooks",
+        "approvals",
+        "events",
+        "static",
+    )
 )
 """The first part of the paths of web pages."""
 
