@@ -262,6 +262,16 @@ def test_the_directory_of_definitions_stays_while_the_application_runs(write: Wr
     assert "settings.definitions_dir: cannot change while the application runs; start it again" in said[-1]
 
 
+def test_schedules_stay_while_the_application_runs(write: Write, said: list[str]) -> None:
+    follower = following(write(ONE))
+
+    write(OTHER + "cron: [{id: news, schedule: '0 9 * * *', agent: 'json:loads'}]\n")
+    assert not follower.reload()
+
+    assert refused() == {"refund"}
+    assert "cron: cannot change while the application runs; start it again" in said[-1]
+
+
 def test_more_hooks_are_allowed_by_the_file_that_brings_them(write: Write) -> None:
     follower = following(write(ONE))
     many = "".join(f"  - {{use: watch, id: w{n}}}\n" for n in range(25))

@@ -84,6 +84,7 @@ def test_what_cannot_be_run_is_refused(here: Path, text: str, said: str) -> None
         ("missed: latest", "missed: newest", "expected 'skip', 'latest' or 'all'"),
         ("missed: latest", "time_zone: Berlin", "expected a name such as 'Europe/Berlin'"),
         ("missed: latest", "overlaps: skip", "did you mean 'overlap'"),
+        ("./scheduled_here.py", "./nowhere.py", "spanhook.yaml:6: cron.0..agent: .*nowhere.py"),
         ("./scheduled_here.py:report", "report", "expected ./app.py:agent or package.module:agent"),
     ],
 )

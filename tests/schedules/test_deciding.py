@@ -133,6 +133,23 @@ def test_another_schedule_counts_from_then_on() -> None:
     assert cron.at(40) == (["12:40"], [])
 
 
+def test_what_became_of_the_last_ticks_is_remembered() -> None:
+    cron = Clocked()
+    cron.at(10)
+    cron.at(20)
+    cron.end(1)
+    cron.at(30)
+    assert cron.known is not None
+    assert [(f"{one.tick:%H:%M}", one.fate, one.execution_id) for one in cron.known.recent] == [
+        ("12:20", "overlapping", ""),
+        ("12:10", "completed", "exec_1"),
+    ]
+    for hours in range(2, 40):
+        cron.at(60 * hours)
+    assert len(cron.known.recent) == 20
+    assert cron.known.recent[-1].fate == "missed"
+
+
 def test_a_schedule_that_is_switched_off_and_on_again_makes_up_for_nothing() -> None:
     cron = Clocked(missed="all", overlap="wait")
     cron.at(10)

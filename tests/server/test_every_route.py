@@ -100,6 +100,7 @@ PAGES: dict[tuple[str, str], tuple[str | None, Any]] = {
     ("GET", "/runs"): ("runs:read", None),
     ("GET", "/runs/{run_id}"): ("runs:read", None),
     ("GET", "/decisions"): ("runs:read", None),
+    ("GET", "/schedules"): ("jobs:read", None),
     ("GET", "/usage"): ("usage:read", None),
     ("GET", "/budgets"): ("usage:read", None),
     ("GET", "/hooks"): ("hooks:read", None),

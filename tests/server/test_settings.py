@@ -6,6 +6,8 @@ from spanhook.errors import ConfigurationError
 from spanhook.server import ServerSettings, Tokens, read_settings
 from spanhook.server.settings import secret_of
 
+CRON = "cron:\n  - {id: x, schedule: '0 9 * * *', agent: a}"
+AGENT = "agents: {a: {target: 'app:a'}}"
 TOKENS = {"issuer": "https://login.example", "audience": "spanhook", "secret_env": "SPANHOOK_TEST_SECRET"}
 
 
@@ -40,6 +42,10 @@ def test_what_is_given_overrides_the_file(tmp_path: Path) -> None:
         ("tokens: {audience: b, secret_env: x}", "issuer"),
         ("tokens: {issuer: a, secret_env: x}", "audience"),
         ("ports: 1", "ports: unknown setting; expected some of host, port, "),
+        (f"{CRON}\nagents: {{b: {{target: 'app:b'}}}}", "cron 'x' is for the agent 'a', and agents has b"),
+        (f"{CRON}\n  - {{id: x, schedule: '0 9 * * *', agent: a}}\n{AGENT}", "several entries with the id 'x'"),
+        (f"{CRON.replace('0 9', '0 25')}\n{AGENT}", "cron.0.schedule: bad hour; expected minute, hour, day of month"),
+        (f"{CRON.replace('id', 'name')}\n{AGENT}", "cron.0.name: unknown setting; expected some of id, schedule, "),
         ("retention: {size: 5}", "retention.size: unknown setting; expected some of days, totals_days, size_mb"),
     ],
 )

@@ -287,6 +287,13 @@ spanhook.instrument(
 )
 spanhook.instrument(settings=Settings(strict=True, allow={"cohere", "fastmcp"}))
 spanhook.uninstrument()
+
+
+async def scheduled() -> None:
+    async with spanhook.scheduler("spanhook.yaml") as running:
+        assert_type([entry.id for entry in running.entries], list[str])
+
+
 assert_type(Settings().mode, Literal["enforce", "shadow", "off"])
 assert_type(spanhook.__version__, str)
 

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from spanhook.config.complaints import complaints
 from spanhook.config.models import Configuration
-from spanhook.config.reading import Document
+from spanhook.config.reading import Document, Keys
 from spanhook.errors import ConfigurationError, ConfigurationFileError, Mistake
 from spanhook.gating import check_file
 from spanhook.settings import Settings
@@ -30,12 +30,14 @@ def configuration_of(document: Document) -> Configuration:
 
 def _missing(document: Document, configuration: Configuration) -> Iterator[Mistake]:
     """Files that are named but missing."""
-    if configuration.hooks is None:
-        return
-    try:
-        check_file(document.spec(configuration.hooks.path))
-    except ConfigurationError as error:
-        yield document.mistake(("hooks", "path"), str(error).removeprefix("hooks "))
+    named: list[tuple[Keys, str]] = [(("cron", n, "agent"), one.agent) for n, one in enumerate(configuration.cron)]
+    if configuration.hooks is not None:
+        named.append((("hooks", "path"), configuration.hooks.path))
+    for keys, spec in named:
+        try:
+            check_file(document.spec(spec))
+        except ConfigurationError as error:
+            yield document.mistake(keys, str(error).removeprefix("hooks "))
 
 
 def _unusable(document: Document, configuration: Configuration) -> Iterator[Mistake]:

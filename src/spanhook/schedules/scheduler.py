@@ -117,18 +117,22 @@ class Scheduler:
     async def _ticking(self) -> None:
         while not self._closing:
             self._wake.clear()
-            try:
-                found = await asyncio.to_thread(self._ticker.poll)
-            except StoreError as error:
-                internal.report("schedules.store", error)
-                found = []
-            except Exception as error:
-                internal.report("schedules.poll", error)
-                found = []
+            found, wait_s = await asyncio.to_thread(self._look)
             for entry, decided in found:
                 self._take(entry, decided)
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), min(self._ticker.wait_s(), POLL_S))
+                await asyncio.wait_for(self._wake.wait(), wait_s)
+
+    def _look(self) -> tuple[list[tuple[CronEntry, Decided]], float]:
+        """What has come, and how many seconds to wait for more; on a thread."""
+        found: list[tuple[CronEntry, Decided]] = []
+        try:
+            found = self._ticker.poll()
+        except StoreError as error:
+            internal.report("schedules.store", error)
+        except Exception as error:
+            internal.report("schedules.poll", error)
+        return found, min(self._ticker.wait_s(), POLL_S)
 
     def _take(self, entry: CronEntry, decided: Decided) -> None:
         for one in decided.passed:

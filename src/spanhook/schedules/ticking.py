@@ -61,21 +61,26 @@ class Ticker:
     def poll(self) -> list[tuple[CronEntry, Decided]]:
         """Deal with the ticks that have come: what is to be run now, and what is not, by schedule.
 
-        If the store fails in between, the others come with the next call.
+        What fails in between is tried again with the next call, and raised if nothing else was found.
 
         Raises:
             StoreError: The store cannot be used now; no tick is lost by that.
         """
         found: list[tuple[CronEntry, Decided]] = []
+        failure: Exception | None = None
         for entry, schedule in self._entries.values():
             try:
                 decided = self._states.change(_KEY + entry.id, self._deciding(entry, schedule))
-            except StoreError:
-                if not found:
-                    raise
+            except StoreError as error:
+                failure = error
                 break
+            except Exception as error:
+                failure = error
+                continue
             if decided.run or decided.passed:
                 found.append((entry, decided))
+        if failure is not None and not found:  # what was found must be run
+            raise failure
         return found
 
     def extend(self, cron_id: str, execution_id: str) -> bool:

@@ -13,7 +13,7 @@ CHANGES = frozenset(("POST", "PUT", "PATCH", "DELETE"))
 PAGES = frozenset(
     (
         *("", "login", "logout", "events", "static"),
-        *("runs", "decisions", "jobs", "usage", "budgets", "hooks", "approvals", "webhooks"),
+        *("runs", "decisions", "jobs", "schedules", "usage", "budgets", "hooks", "approvals", "webhooks"),
     )
 )
 """The first part of the paths of web pages."""

@@ -38,7 +38,7 @@ def test_pages_load_nothing_from_elsewhere_and_run_no_code_but_ours(
     assert f'href="{entry[1]}" aria-current="page"' in browser.page.text
 
 
-@pytest.mark.parametrize("path", ["/runs", "/decisions", "/jobs", "/usage", "/hooks", "/approvals"])
+@pytest.mark.parametrize("path", ["/runs", "/decisions", "/jobs", "/schedules", "/usage", "/hooks", "/approvals"])
 def test_an_empty_page_says_what_to_run(server: Served, path: str) -> None:
     browser = Browser(server)
     browser.open(path)

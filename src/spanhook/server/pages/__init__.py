@@ -1,4 +1,4 @@
-"""The web pages: runs, decisions, jobs, usage, budgets, hooks, approvals and webhooks for people.
+"""The web pages: runs, decisions, jobs, schedules, usage, budgets, hooks, approvals and webhooks for people.
 
 They call the functions of the HTTP API's routes, and so ask for the same scopes and show the same tenants.
 """
@@ -16,6 +16,7 @@ from spanhook.server.pages import (
     live,
     openid,
     runs,
+    schedules,
     usage,
     webhooks,
 )
@@ -28,6 +29,7 @@ PAGE_ROUTERS: tuple[APIRouter, ...] = (
     runs.router,
     decisions.router,
     jobs.router,
+    schedules.router,
     usage.router,
     budgets.router,
     dry_runs.router,

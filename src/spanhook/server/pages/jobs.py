@@ -64,6 +64,7 @@ async def page(
         statuses=STATUSES,
         agents=sorted(services.settings.agents),
         took=seconds_of,
+        scheduled=bool(services.settings.cron),
         live="" if cursor else "/events/jobs",
     )
 
