@@ -136,6 +136,13 @@ _CASES = (
         is_async=True,
     ),
     Case(
+        name="smolagents",
+        about="smolagents run, 3 LLM and 2 tool calls",
+        make="smolagents:run",
+        needs="smolagents",
+        count=20,
+    ),
+    Case(
         name="strands",
         about="Strands run, 3 LLM and 2 tool calls",
         make="strands:arun",

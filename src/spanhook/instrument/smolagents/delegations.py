@@ -28,6 +28,8 @@ def delegation_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
 
 
 def delegation_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    if change.arguments is not None:
+        return (), dict(change.arguments)
     return CALL.having(args, kwargs, task=rewritten(CALL.given(args, kwargs, "task"), change))
 
 
@@ -42,5 +44,5 @@ DELEGATION = Adapter(
     request=delegation_request,
     output=delegation_output,
     rewrite=delegation_rewrite,
-    takes=frozenset(("inputs", "messages")),
+    takes=frozenset(("arguments", "inputs", "messages")),
 )

@@ -47,6 +47,8 @@ def tool_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
 
 def _names(tool: Any) -> tuple[str, ...]:
     """The names of a tool's arguments, in the order in which they are passed."""
+    if getattr(tool, "skip_forward_signature_validation", False):  # its function takes them in a form of its own
+        return tuple(tool.inputs)
     try:
         parameters = inspect.signature(tool.forward).parameters.values()
     except (AttributeError, TypeError, ValueError):
