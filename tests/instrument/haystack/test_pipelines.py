@@ -1,6 +1,7 @@
 """Pipelines: what is inside of what, names, identity, refusals, streams that are left, the handle of a stream."""
 
 import asyncio
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -40,8 +41,18 @@ def test_a_pipeline_is_named_by_its_metadata() -> None:
 def test_ids_among_its_inputs_are_its_identity() -> None:
     found, hooks = list[Any](), Hooks()
     hooks.before("run")(lambda op: found.append((op.identity.user_id, op.identity.session_id)))
-    with recorder(hooks), pytest.raises(ValueError, match="user_id"):
-        pipeline_of(Body()).run({**data(), "user_id": "u1", "thread_id": "s1"})
+
+
+    @haystack.component
+    class Greets:
+        @haystack.component.output_types(greeting=str)
+        def run(self, user_id: str, thread_id: str) -> dict[str, Any]:
+            return {"greeting": f"{user_id} in {thread_id}"}
+
+    made = haystack.Pipeline()
+    made.add_component("greets", Greets())
+    with recorder(hooks):
+        assert made.run({"user_id": "u1", "thread_id": "s1"}) == {"greets": {"greeting": "u1 in s1"}}
     assert found == [("u1", "s1")]
 
 
@@ -53,7 +64,7 @@ def test_a_refused_pipeline_calls_nobody() -> None:
 
 
 def test_the_error_of_a_refused_component_is_the_librarys_too() -> None:
-    error: Any = __import__("haystack.core.errors", fromlist=["PipelineRuntimeError"]).PipelineRuntimeError
+    error: Any = import_module("haystack.core.errors").PipelineRuntimeError
     with recorder(refused("llm.call")), pytest.raises(error) as raised:
         pipeline_of(Body()).run(data())
     assert isinstance(raised.value, Reject)

@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -18,12 +19,12 @@ from spanhook.cli.conformance.libraries.haystack_ways import (
     messages,
     own,
     tool,
-    tools,
     using,
 )
 from spanhook.cli.conformance.subject import RAISED, Body
 from spanhook.testing import recorder
 
+_ERRORS: Any = import_module("haystack.tools.errors")
 ASKED = ("look_up", {"query": "tea"})
 MAKE = pytest.mark.parametrize("make", [tool, component_tool])
 
@@ -103,7 +104,7 @@ def test_a_refusal_is_an_exception_of_the_librarys_too() -> None:
     def refuse(op: Operation) -> None:
         raise Reject("not today", status_code=402)
 
-    with recorder(hooks), pytest.raises(tools.errors.ToolInvocationError) as refused:
+    with recorder(hooks), pytest.raises(_ERRORS.ToolInvocationError) as refused:
         tool(body).invoke(query="tea")
     assert isinstance(refused.value, Reject)
     assert (refused.value.status_code, refused.value.tool_name, body.runs) == (402, "look_up", 0)
@@ -117,8 +118,6 @@ def test_agents_that_raise_what_tools_raise_raise_refusals() -> None:
         raise Reject("not today")
 
     made = agent(own(None, ASKED, "done"), tool(Body()), raise_on_tool_invocation_failure=True)
-    if IS_2:
-        made.tool_invoker_kwargs = None  # its tools cannot be written to a snapshot
     with recorder(hooks), pytest.raises(Reject, match="not today"):
         made.run(messages())
 
@@ -154,9 +153,6 @@ def test_tools_that_run_at_once_are_operations_of_their_run() -> None:
         assert op.parent is not None
         assert op.parent.kind == "agent.invoke"
 
-    class Both:
-        """Asks for both tools at once."""
-
     calls = own(None, ASKED, "done")
     reply = calls.script.next([], None)[0].tool_calls[0]
     first = type(reply)(tool_name="first", arguments={"query": "a"}, id="1")
@@ -176,7 +172,7 @@ def test_tools_that_run_at_once_are_operations_of_their_run() -> None:
 
 def test_what_the_library_gives_a_tool_is_kept() -> None:
     """A tool that takes the agent's state: hooks see and rewrite what the model asks for."""
-    state: Any = __import__("haystack.components.agents", fromlist=["State"]).State
+    state: Any = import_module("haystack.components.agents").State
     found, hooks = list[Any](), Hooks()
 
     def look_up(query: str, state: Any) -> str:
