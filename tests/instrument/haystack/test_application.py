@@ -14,6 +14,7 @@ from spanhook.cli.conformance.libraries.haystack_ways import (
     IS_2,
     Pipeline,
     agent,
+    idle,
     made_of,
     messages,
     openai_agent,
@@ -184,7 +185,7 @@ def test_a_refused_model_or_agent_is_raised_through_pipelines(kind: Any, way: Ru
         raise Reject("not today")
 
     with recorder(hooks), pytest.raises(Reject, match="not today"):
-        way(agent(own(body), made_of(str)))
+        way(agent(own(body), made_of(idle)))
     assert body.runs == 0
 
 

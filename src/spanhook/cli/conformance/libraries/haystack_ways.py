@@ -84,16 +84,20 @@ class Own:
         self.script = script
 
     @component.output_types(replies=Messages)
-    def run(self, messages: Any, streaming_callback: Any = None, tools: Any = None) -> dict[str, Any]:
-        del tools
+    def run(
+        self, messages: Any, streaming_callback: Any = None, generation_kwargs: Any = None, tools: Any = None
+    ) -> dict[str, Any]:
+        del generation_kwargs, tools
         reply, chunks = self.script.next(messages, streaming_callback)
         for chunk in chunks:
             streaming_callback(chunk)
         return {"replies": [reply]}
 
     @component.output_types(replies=Messages)
-    async def run_async(self, messages: Any, streaming_callback: Any = None, tools: Any = None) -> dict[str, Any]:
-        del tools
+    async def run_async(
+        self, messages: Any, streaming_callback: Any = None, generation_kwargs: Any = None, tools: Any = None
+    ) -> dict[str, Any]:
+        del generation_kwargs, tools
         await asyncio.sleep(0)
         reply, chunks = self.script.next(messages, streaming_callback)
         for chunk in chunks:

@@ -1,0 +1,108 @@
+"""Pipelines: what is inside of what, names, identity, refusals, streams that are left, the handle of a stream."""
+
+import asyncio
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from spanhook import Hooks, Operation, Reject
+from spanhook.cli.conformance.libraries.haystack_ways import IS_2, haystack, messages, own, pipeline_of
+from spanhook.cli.conformance.servers.openai_server import Reply
+from spanhook.cli.conformance.subject import Body
+from spanhook.testing import recorder
+
+
+def data() -> dict[str, Any]:
+    return {"model": {"messages": messages()}}
+
+
+def refused(kind: Any) -> Hooks:
+    hooks = Hooks()
+
+    @hooks.before(kind)
+    def refuse(op: Operation) -> None:
+        raise Reject("not today")
+
+    return hooks
+
+
+def test_a_pipeline_is_named_by_its_metadata() -> None:
+    made = haystack.Pipeline(metadata={"name": "answers"})
+    made.add_component("model", own(Body()))
+    totals, hooks = list[Any](), Hooks()
+    hooks.after("run")(lambda op: totals.append((op.name, op.usage.llm_calls)))
+    with recorder(hooks) as seen:
+        made.run(data())
+    assert [one.name for one in seen.spans] == ["chat own", "invoke_workflow answers"]
+    assert totals == [("answers", 1)]
+
+
+def test_ids_among_its_inputs_are_its_identity() -> None:
+    found, hooks = list[Any](), Hooks()
+    hooks.before("run")(lambda op: found.append((op.identity.user_id, op.identity.session_id)))
+
+
+    @haystack.component
+    class Greets:
+        @haystack.component.output_types(greeting=str)
+        def run(self, user_id: str, thread_id: str) -> dict[str, Any]:
+            return {"greeting": f"{user_id} in {thread_id}"}
+
+    made = haystack.Pipeline()
+    made.add_component("greets", Greets())
+    with recorder(hooks):
+        assert made.run({"user_id": "u1", "thread_id": "s1"}) == {"greets": {"greeting": "u1 in s1"}}
+    assert found == [("u1", "s1")]
+
+
+def test_a_refused_pipeline_calls_nobody() -> None:
+    body = Body()
+    with recorder(refused("run")), pytest.raises(Reject, match="not today"):
+        pipeline_of(body).run(data())
+    assert body.runs == 0
+
+
+def test_the_error_of_a_refused_component_is_the_librarys_too() -> None:
+    error: Any = import_module("haystack.core.errors").PipelineRuntimeError
+    with recorder(refused("llm.call")), pytest.raises(error) as raised:
+        pipeline_of(Body()).run(data())
+    assert isinstance(raised.value, Reject)
+    assert getattr(raised.value, "component_name", "") == "model"
+
+
+def test_an_answer_is_the_outputs_of_components() -> None:
+    body, hooks = Body(), Hooks()
+    hooks.before("run")(lambda op: op.respond({"model": {"replies": []}}))
+    with recorder(hooks):
+        assert pipeline_of(body).run(data()) == {"model": {"replies": []}}
+        assert asyncio.run(pipeline_of(body).run_async(data())) == {"model": {"replies": []}}
+    assert body.runs == 0
+
+
+def test_a_stream_that_is_left_is_abandoned() -> None:
+    async def leave() -> None:
+        steps = pipeline_of(Body()).run_async_generator(data(), include_outputs_from={"model"})
+        await anext(aiter(steps))
+        await steps.aclose()
+
+    with recorder(Hooks()) as seen:
+        asyncio.run(leave())
+    assert [(one.attributes or {})["spanhook.status"] for one in seen.spans] == ["success", "abandoned"]
+
+
+@pytest.mark.skipif(IS_2, reason="this version has no such streams")
+def test_the_handle_of_a_stream_gives_chunks_and_raises_refusals() -> None:
+    async def read() -> str:
+        handle = pipeline_of(Body()).stream(data())
+        text = "".join([chunk.content async for chunk in handle])
+        assert handle.result["model"]["replies"][0].text == text
+        return text
+
+    without = asyncio.run(read())
+    with recorder(Hooks()) as seen:
+        assert asyncio.run(read()) == without == Reply.text
+    assert [one.name for one in seen.spans] == ["chat own", "invoke_workflow Pipeline"]
+    for kind in ("llm.call", "run"):
+        with recorder(refused(kind)), pytest.raises(Reject, match="not today"):
+            asyncio.run(read())
