@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
@@ -65,6 +65,19 @@ def test_a_request_that_does_not_end_does_not_keep_the_server(tmp_path: Path) ->
             process.communicate(timeout=60)
             assert process.returncode == 0
             assert time.monotonic() - begun < 30  # five seconds, on a machine that has nothing else to do
+
+
+def test_streams_and_slow_uploads_do_not_keep_the_server(tmp_path: Path) -> None:
+    head = b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
+    with command(tmp_path) as (process, url), ExitStack() as stack:
+        for page in ("runs", "usage", "hooks", "approvals"):
+            stream = stack.enter_context(httpx.stream("GET", f"{url}/events/{page}", timeout=60))
+            assert "ready" in next(stream.iter_text())
+            slow = stack.enter_context(socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))))
+            slow.sendall(head + b"{")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+        assert process.returncode == 0
 
 
 HOOKS = """
