@@ -188,8 +188,11 @@ class Event(Operation):
         """Milliseconds until the call returned or its stream ended. Zero before the call."""
         return round(self.duration * 1000, 3)
 
-    def payload(self) -> dict[str, Any]:
+    def payload(self, *, content: bool = True) -> dict[str, Any]:
         """The event as a dict, for a log, a queue or a webhook; docs/events.md lists its keys.
+
+        Args:
+            content: Whether ``input`` and ``output`` are in it. They are not read otherwise.
 
         Returns:
             A dict that the caller may change. Ids, names, numbers and texts are plain. ``input`` and ``output`` are
@@ -205,13 +208,13 @@ class Event(Operation):
             "run_id": self.run_id,
             "job_id": self.job_id,
             **{name: getattr(self, name) for name in _OF_KIND.get(self.kind, ())},
-            "input": _payload.readable(lambda: self.input),
+            **({"input": _payload.readable(lambda: self.input)} if content else {}),
         }
         if self._phase == "pre":
             return told
         told |= {
             "status": self.status,
-            "output": _payload.readable(lambda: self.output),
+            **({"output": _payload.readable(lambda: self.output)} if content else {}),
             "usage": self.usage.as_metadata(),
             "duration_ms": self.duration_ms,
             **{name: getattr(self, name) for name in _AT_THE_END.get(self.kind, ("tools_used",))},
