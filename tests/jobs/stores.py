@@ -25,6 +25,7 @@ async def check_store(store: JobStore) -> None:
     assert await store.get("../etc/passwd", None) is None
     await _check_lists(store, first, other)
     assert [one.job_id for one in await store.expired(500)] == [first.job_id]
+    assert await store.expired(500, agents=["b"]) == await store.expired(500, agents=()) == []
     started = await store.move(first.job_id, Transition("running", 5, "w", "w", 900))
     assert started is not None
     assert (started.status, started.attempts, started.started_ns, started.lease_ns) == ("running", 1, 5, 900)
@@ -62,3 +63,16 @@ async def _check_lists(store: JobStore, first: Job, other: Job) -> None:
     page = await store.list(JobFilter(), 1)
     rest = await store.list(JobFilter(before=(page[0].created_ns, page[0].job_id)))
     assert [one.job_id for one in (*page, *rest)] == listed
+
+
+async def check_bounds(store: JobStore) -> None:
+    """A store of two finished jobs and a time of 1 s keeps no more, about, and all that are not finished."""
+    second = 10**9
+    live = await store.create(job(1))
+    for number in range(2, 110):
+        made = await store.create(job(number * second, key=str(number)))
+        await store.move(made.job_id, Transition("cancelled", number * second))
+    left = await store.list(JobFilter(), 200)
+    assert live in left
+    assert len(left) < 20
+    assert await store.find("", "a", "3") is None

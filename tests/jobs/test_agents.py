@@ -4,6 +4,7 @@ import pytest
 
 from spanhook.errors import ConfigurationError
 from spanhook.jobs import Agent
+from spanhook.jobs.agents import thread_of
 
 pytestmark = pytest.mark.anyio
 
@@ -54,3 +55,10 @@ async def test_graphs_are_served_with_the_text_that_their_models_stream() -> Non
 def test_what_cannot_be_served_is_refused(target: Any) -> None:
     with pytest.raises(ConfigurationError, match="agent 'a'"):
         Agent("a", target)
+
+
+def test_no_tenant_can_name_the_conversation_of_another() -> None:
+    asked = [("", "s"), ("", "acme/s"), ("", "/s"), ("acme", "s"), ("acme", "x/s"), ("acme/x", "s"), ("ac", "me/s")]
+    assert len({thread_of(*one) for one in asked}) == len(asked)
+    assert thread_of("", "s") == "s"
+    assert thread_of("acme", "") == ""

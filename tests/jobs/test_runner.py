@@ -1,16 +1,30 @@
 """Jobs as their callers see them: with a real runner, and each store."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 import spanhook
 from spanhook import Hooks, Reject
 from spanhook.engine import registry
-from spanhook.jobs import Agent, Job, JobEvent, JobFilter, MemoryJobs, Runner, RunnerSettings, TransitionError, new_job
+from spanhook.errors import StoreError
+from spanhook.jobs import (
+    Agent,
+    FullError,
+    Job,
+    JobEvent,
+    JobFilter,
+    MemoryJobs,
+    Runner,
+    RunnerSettings,
+    Transition,
+    TransitionError,
+    new_job,
+)
 from spanhook.runs import RejectRun, RunContext, RunHooks, set_hooks
 
 pytestmark = pytest.mark.anyio
@@ -40,10 +54,16 @@ async def waiting(_given: Any) -> str:
     return "never"
 
 
+async def exiting(_given: Any) -> None:
+    sys.exit(3)
+
+
 AGENTS = {
     "answering": Agent("answering", answering),
     "failing": Agent("failing", failing),
     "waiting": Agent("waiting", waiting, "safe"),
+    "stuck": Agent("stuck", waiting),
+    "exiting": Agent("exiting", exiting),
 }
 
 
@@ -181,3 +201,112 @@ async def test_before_run_is_asked_once_and_after_run_is_told_at_the_end() -> No
         assert told == ["before failing", "before answering", "after answering"]
     finally:
         set_hooks(None)
+
+
+async def test_a_host_that_would_end_is_told_what_to_wait_for() -> None:
+    waited: list[Awaitable[None]] = []
+    runner = Runner(AGENTS, MemoryJobs(), wait_until=waited.append)
+    await runner.start()
+    try:
+        job = await runner.submit(new_job("answering", "x"))
+        await waited[0]
+        kept = await runner.store.get(job.job_id)
+        assert kept is not None
+        assert kept.status == "completed"
+        cancelled = await runner.submit(new_job("waiting", None))
+        cast("asyncio.Future[None]", waited[1]).cancel()  # the host's to give up, the job goes on
+        await asyncio.sleep(0)
+        left = await runner.store.get(cancelled.job_id)
+        assert left is not None
+        assert not left.finished
+    finally:
+        await runner.close()
+
+
+async def test_a_drain_lets_jobs_end_and_begins_no_more() -> None:
+    go = asyncio.Event()
+
+    async def going(_given: Any) -> str:
+        await go.wait()
+        return "went"
+
+    store = MemoryJobs()
+    runner = Runner({"going": Agent("going", going)}, store, None, RunnerSettings(concurrency=1, drain_s=60))
+    await runner.start()
+    first = await runner.submit(new_job("going", None))
+    second = await runner.submit(new_job("going", None))
+    async for event in runner.events(first.job_id):
+        if event.data.get("status") == "running":
+            break
+    closing = asyncio.create_task(runner.close())
+    await asyncio.sleep(0)
+    with pytest.raises(FullError):
+        await runner.submit(new_job("going", None))
+    go.set()
+    await closing
+    ended, waits = await store.get(first.job_id), await store.get(second.job_id)
+    assert ended is not None
+    assert waits is not None
+    assert (ended.status, ended.result) == ("completed", "went")
+    assert (waits.status, waits.attempts, waits.lease_ns) == ("queued", 0, 0)
+
+
+async def test_what_cannot_end_in_time_has_failed_unless_it_may_run_again() -> None:
+    store = MemoryJobs()
+    async with running(store) as runner:
+        job = await runner.submit(new_job("stuck", None))
+        async for event in runner.events(job.job_id):
+            if event.data.get("status") == "running":
+                break
+    kept = await store.get(job.job_id)
+    assert kept is not None
+    assert (kept.status, kept.error_type) == ("failed", "Drained")
+
+
+async def test_more_than_may_wait_is_refused() -> None:
+    runner = Runner(AGENTS, MemoryJobs(), None, RunnerSettings(concurrency=1, waiting=1, drain_s=0))
+    await runner.start()
+    try:
+        asked = [runner.submit(new_job("waiting", None)) for _ in range(5)]
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        assert [isinstance(one, FullError) for one in found].count(True) == 3
+    finally:
+        await runner.close()
+
+
+async def test_a_store_that_is_away_for_a_while_loses_no_end() -> None:
+    class Away(MemoryJobs):
+        away = 0
+
+        async def move(self, job_id: str, change: Transition) -> Job | None:
+            if change.to == "completed" and self.away < 2:
+                self.away += 1
+                raise StoreError("away")
+            return await super().move(job_id, change)
+
+    store = Away()
+    async with running(store) as runner:
+        job = await runner.submit(new_job("answering", "x"))
+        assert (await read(runner, job))[-1].data["status"] == "completed"
+    assert store.away == 2
+
+
+async def test_an_agent_that_exits_has_failed_and_the_process_goes_on() -> None:
+    async with running(MemoryJobs()) as runner:
+        job = await runner.submit(new_job("exiting", None))
+        assert (await read(runner, job))[-1].data["error_type"] == "SystemExit"
+
+
+async def test_readers_that_come_late_hear_what_is_gone() -> None:
+    runner = Runner(AGENTS, MemoryJobs(), None, RunnerSettings(grace_s=0))
+    await runner.start()
+    try:
+        job = await runner.submit(new_job("answering", "x"))
+        first = await read(runner, job)
+        await asyncio.sleep(0.01)
+        late = await read(runner, job, 2)
+        assert [(one.id, one.type) for one in late] == [(len(first) - 1, "lost"), (len(first), "done")]
+        assert late[0].data == {"from": 3, "to": len(first) - 1}
+        assert await read(runner, job, len(first)) == []
+    finally:
+        await runner.close()

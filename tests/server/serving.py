@@ -1,8 +1,9 @@
 """The control plane behind uvicorn on loopback, in a thread of this process, and callers of it."""
 
 import asyncio
+import json
 import time
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
@@ -89,6 +90,18 @@ def served(folder: Path, **settings: Any) -> Generator[Served]:
         listening.close()
     if errors:
         raise errors[0]
+
+
+def events_of(lines: Iterable[str]) -> Iterator[tuple[int, str, Any]]:
+    """Number, type and data of server-sent events, as they come."""
+    fields: dict[str, str] = {}
+    for line in lines:
+        name, _, value = line.rstrip("\r").partition(": ")
+        if name:
+            fields[name] = value
+        elif "event" in fields:
+            yield int(fields["id"]), fields["event"], json.loads(fields["data"])
+            fields = {}
 
 
 def token(

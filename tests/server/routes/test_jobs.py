@@ -2,20 +2,32 @@
 
 import json
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from spanhook import Hooks, Operation, Reject
+from spanhook.engine import registry
 from tests.server.serving import Served, served
 
 APP = """
 import asyncio
+import spanhook
+from opentelemetry import trace
 from spanhook import Reject
 
 async def echo(given):
     yield "you said "
     yield str(given)
+
+@spanhook.tool
+async def where() -> str:
+    return f"{trace.get_current_span().get_span_context().trace_id:032x}"
+
+async def traced(given):
+    return await where()
 
 async def slow(given):
     await asyncio.sleep(3600)
@@ -29,7 +41,7 @@ async def refusing(given):
 def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
     folder: Path = tmp_path_factory.mktemp("jobs")
     (folder / "served_agents.py").write_text(APP)
-    agents = {one: {"target": f"{folder}/served_agents.py:{one}"} for one in ("echo", "slow", "refusing")}
+    agents = {one: {"target": f"{folder}/served_agents.py:{one}"} for one in ("echo", "slow", "refusing", "traced")}
     with served(folder, api_keys=True, agents=agents) as one:
         yield one
 
@@ -109,3 +121,62 @@ def test_jobs_are_those_of_the_tenant(server: Served, acme: dict[str, str]) -> N
     page = server.client.get("/v1/jobs?limit=1", headers=acme).json()
     assert page["jobs"][0]["job_id"] == job_id
     assert server.client.get("/v1/jobs", params={"cursor": page["next_cursor"]}, headers=acme).json()["jobs"]
+
+
+def test_a_job_that_is_refused_by_a_gate_does_not_exist(server: Served) -> None:
+    hooks = Hooks()
+
+    @hooks.before("run", "job", priority=10)
+    def gate(op: Operation) -> None:
+        raise Reject("no subscription", status_code=402)
+
+    key = server.key("initech", "jobs:run", "jobs:read")
+    registry.swap(None, hooks)
+    try:
+        for path, accept in (("", "application/json"), ("", "text/event-stream"), ("?async=true", "*/*")):
+            headers = {**key, "Accept": accept, "Idempotency-Key": "k"}
+            answer = server.client.post(f"/v1/agents/echo{path}", json={"input": 1}, headers=headers)
+            assert (answer.status_code, answer.json()["detail"]) == (402, "no subscription")
+    finally:
+        registry.swap(hooks, None)
+    assert server.client.get("/v1/jobs", headers=key).json()["jobs"] == []
+    again = server.client.post("/v1/agents/echo?async=true", json={"input": 1}, headers={**key, "Idempotency-Key": "k"})
+    assert again.status_code == 202
+
+
+def test_requests_with_one_key_that_come_together_make_one_job(server: Served, acme: dict[str, str]) -> None:
+    headers = {**acme, "Idempotency-Key": "together"}
+
+    def ask(_number: int) -> str:
+        return server.client.post("/v1/agents/echo?async=true", json={"input": 1}, headers=headers).json()["job_id"]
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(ask, range(16)))) == 1
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream", "async"])
+def test_the_tools_of_a_run_are_in_the_trace_of_its_request(server: Served, acme: dict[str, str], accept: str) -> None:
+    headers = {**acme, "traceparent": f"00-{'ab' * 16}-{'cd' * 8}-01", "Accept": accept.replace("async", "*/*")}
+    query = "?async=true" if accept == "async" else ""
+    answer = server.client.post(f"/v1/agents/traced{query}", json={"input": 1}, headers=headers)
+    if accept == "async":
+        answer = server.client.get(f"/v1/jobs/{answer.json()['job_id']}/stream", headers=acme)
+    output = answer.json()["output"] if accept == "application/json" else events(answer.text)[-1][2]["output"]
+    assert output == "ab" * 16
+
+
+def test_a_reader_that_has_seen_all_is_told_to_come_no_more(server: Served, acme: dict[str, str]) -> None:
+    job_id = server.client.post("/v1/agents/echo?async=true", json={"input": 1}, headers=acme).json()["job_id"]
+    found = events(server.client.get(f"/v1/jobs/{job_id}/stream", headers=acme).text)
+    for last in (found[-1][0], 10**6):
+        again = server.client.get(f"/v1/jobs/{job_id}/stream", headers={**acme, "Last-Event-ID": str(last)})
+        assert (again.status_code, again.text) == (204, "")
+
+
+def test_ended_jobs_are_counted(server: Served, acme: dict[str, str]) -> None:
+    job_id = server.client.post("/v1/agents/echo?async=true", json={"input": 1}, headers=acme).json()["job_id"]
+    server.client.get(f"/v1/jobs/{job_id}/stream", headers=acme)
+    told = server.client.get("/metrics", headers=server.key("", "usage:read")).text
+    assert 'spanhook_server_jobs_total{status="completed"}' in told
+    assert 'spanhook_server_job_duration_seconds_count{status="completed"}' in told
+    assert "spanhook_server_jobs_running 0.0" in told
