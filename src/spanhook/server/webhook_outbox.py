@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, RowMapping, and_, exists, func, insert, or_, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
+from spanhook.diagnostics import log
 from spanhook.server.sealing import Seal
 from spanhook.store import Due, Outcome
 from spanhook.store.control import Database, clean, tables
@@ -212,6 +213,7 @@ class ServerOutbox:
             values |= {"enabled": False, "disabled_reason": reason, "updated_ns": time.time_ns()}
         connection.execute(update(_hooks).where(_hooks.c.webhook_id == hook["webhook_id"]).values(**values))
         if "disabled_reason" in values:
+            log.warning("spanhook: webhook %s is disabled: %s", hook["webhook_id"], values["disabled_reason"])
             told = {"webhook_id": hook["webhook_id"], "url": hook["url"], "reason": values["disabled_reason"]}
             publish(connection, hook["tenant_id"], DISABLED, told, subject=hook["webhook_id"], trace=due.traceparent)
 

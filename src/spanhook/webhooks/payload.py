@@ -38,7 +38,7 @@ def entry_of(event: Event, source: str) -> OutboxEntry:
             tenant=event.tenant_id,
         )
 
-    body = body_of(event.tenant_id, event.payload(), written)
+    body = body_of(event.tenant_id, event.payload(content=_with_content()), written)
     return OutboxEntry(event_id, event.type, body, time_ns, traceparent(set_span_in_context(event._record.span)))
 
 
@@ -50,17 +50,20 @@ def body_of(tenant: str, told: Mapping[str, Any], written: Callable[[Mapping[str
         told: What there is to say. ``input`` and ``output`` are content, ``error`` the message of an exception.
         written: Makes the body of what is said of it.
     """
-    with_content = telemetry.span_content or telemetry.event_content
     plain = {name: value for name, value in told.items() if name not in _CONTENT and name != "error"}
     if telemetry.error_messages and told.get("error"):
         plain["error"] = concealed_for(tenant, told["error"])
-    if with_content:
+    if _with_content():
         content = {name: told[name] for name in _CONTENT if name in told}
         body = _tried(lambda: written({**plain, **{name: _plain(tenant, one, 0) for name, one in content.items()}}))
         if body:
             return body
         plain["content_left_out"] = True
     return _tried(lambda: written(plain)) or written({"data_left_out": True})
+
+
+def _with_content() -> bool:
+    return telemetry.span_content or telemetry.event_content
 
 
 def _tried(write: Callable[[], str]) -> str:
