@@ -12,7 +12,7 @@ from spanhook.jobs.performing import Outcome
 from spanhook.jobs.queued import QueuedRunner
 from spanhook.jobs.runner import Runner
 from spanhook.jobs.running import FullError, NoAgentError, QueueError, RunnerSettings, new_job
-from spanhook.jobs.store import EventLog, JobFilter, JobStore
+from spanhook.jobs.store import EventLog, EventsTakenError, JobFilter, JobStore
 
 __all__ = [
     "FINAL",
@@ -20,6 +20,7 @@ __all__ = [
     "STATUSES",
     "Agent",
     "EventLog",
+    "EventsTakenError",
     "FileJobs",
     "FullError",
     "Job",

@@ -10,7 +10,7 @@ from typing import Any
 from spanhook.diagnostics import internal
 from spanhook.errors import StoreError
 from spanhook.jobs.events import DONE, LOST, JobEvent, Journal, lost
-from spanhook.jobs.store import EventLog
+from spanhook.jobs.store import EventLog, EventsTakenError
 
 GRACE_S = 60.0
 """How long events can still be read after the end of a job that no log keeps."""
@@ -60,7 +60,8 @@ class Journals:
         held = self._log is not None
         journal = self._open[job_id] = Journal(self._clock, first=last + 1, most=self._most, held=held)
         if self._log is not None and not self._stopped:
-            self._writers[job_id] = asyncio.create_task(self._write(self._log, job_id, journal, last))
+            writer = self._writers[job_id] = asyncio.create_task(self._write(self._log, job_id, journal, last))
+            writer.add_done_callback(lambda _: self._stopped_writing(job_id, writer))
         return journal
 
     async def close(self, job_id: str, data: Mapping[str, Any]) -> None:
@@ -97,14 +98,18 @@ class Journals:
             timer.cancel()
 
     async def _written(self, job_id: str) -> None:
-        writer = self._writers.pop(job_id, None)
+        writer = self._writers.get(job_id)
         if writer is not None:
-            await writer
+            await asyncio.wait((writer,))
+
+    def _stopped_writing(self, job_id: str, writer: asyncio.Task[None]) -> None:
+        if self._writers.get(job_id) is writer:
+            del self._writers[job_id]
 
     async def stop(self) -> None:
         """Write what is there, and write no more. Readers come to an end."""
         self._stopped = True
-        writers, self._writers = list(self._writers.values()), {}
+        writers = list(self._writers.values())
         for job_id, journal in list(self._open.items()):
             journal.end()
             if job_id in self._ended:
@@ -213,6 +218,11 @@ class Journals:
                         internal.report("jobs.events", error, lost=len(found))
                         return
                 await asyncio.sleep(POLL_S)
+            except EventsTakenError:
+                journal.cut()
+                if self._open.get(job_id) is journal:
+                    self.forget(job_id)  # readers follow what the other process writes
+                return
             except Exception as error:
                 journal.release_all()
                 internal.report("jobs.events", error, lost=len(found))
