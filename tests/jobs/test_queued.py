@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from opentelemetry import trace
 
 import spanhook
 from spanhook.errors import StoreError
 from spanhook.jobs import Agent, Job, JobEvent, JobFilter, MemoryJobs, QueuedRunner, QueueError, RunnerSettings, new_job
 from spanhook.runs import RejectRun, RunContext, RunHooks, set_hooks
+from spanhook.testing import recorder
 
 pytestmark = pytest.mark.anyio
 
@@ -141,22 +141,23 @@ async def test_gates_are_asked_where_a_job_is_asked_for_and_told_of_its_end_wher
 
 
 async def test_the_work_is_in_the_trace_of_its_request() -> None:
-    seen = list[tuple[int, str]]()
+    @spanhook.tool
+    async def look_up() -> None:
+        pass
 
     async def agent(_given: Any) -> None:
-        op = spanhook.current_operation()
-        assert op is not None
-        seen.append((trace.get_current_span().get_span_context().trace_id, op.kind))
+        await look_up()
 
-    around = trace.NonRecordingSpan(
-        trace.SpanContext(0xABC, 0xDEF, is_remote=False, trace_flags=trace.TraceFlags(trace.TraceFlags.SAMPLED))
-    )
     shared, agents = Shared(), {"a": Agent("a", agent)}
-    async with shared.runner(agents) as server, shared.runner(agents) as worker:
-        with trace.use_span(around):
-            await server.submit(new_job("a", None))
-        await worker.take(shared.line.take())
-    assert seen == [(0xABC, "job")]
+    with recorder(only=()) as seen:
+        async with shared.runner(agents) as server, shared.runner(agents) as worker:
+            with seen.tracer_provider.get_tracer("test").start_as_current_span("POST"):
+                await server.submit(new_job("a", None))
+            await worker.take(shared.line.take())
+        (request,) = seen.tree()
+        (job,) = request["children"]
+        (tool,) = job["children"]
+    assert [one["name"] for one in (request, job, tool)] == ["POST", "job a", "execute_tool look_up"]
 
 
 async def test_what_is_delivered_twice_is_done_once() -> None:

@@ -17,8 +17,11 @@ AGENTS = '''
 import asyncio, os
 from pathlib import Path
 from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
 import spanhook
 
+if "TRACED" in os.environ:  # a worker
+    trace.set_tracer_provider(TracerProvider())
 LEDGER = Path(__file__).with_name("ledger")
 
 def note(*words):
@@ -100,7 +103,7 @@ def worker(place: Place, *options: str) -> Generator[subprocess.Popen[str]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        env={**os.environ, "PYTHONUNBUFFERED": "1", "TRACED": "1"},
     ) as process:
         assert process.stdout is not None
         try:

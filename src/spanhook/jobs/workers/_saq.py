@@ -79,7 +79,7 @@ def _redis_queue(url: str) -> Patient:
         pass
 
     once = Retry(NoBackoff(), 0)
-    client: Any = Redis.from_url(url, socket_connect_timeout=_PAUSE_S, socket_timeout=_ANSWER_S, retry=once)
+    client: Any = Redis.from_url(url, socket_connect_timeout=_ANSWER_S, socket_timeout=_ANSWER_S, retry=once)
     return PatientRedis(client, name=NAME)
 
 
