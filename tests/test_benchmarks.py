@@ -253,6 +253,7 @@ def test_the_control_plane_is_measured() -> None:
     document = json.loads(done.stdout)
     found = document["databases"]["sqlite"]
     assert found["ingest"]["spans"] == 20_480
+    assert found["jobs"]["per_minute_of_cpu"] > 0
     assert found["answers_ms"].keys() >= {"runs: all", "one run", "statistics of hooks"}
 
 

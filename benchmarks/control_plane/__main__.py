@@ -15,6 +15,7 @@ from typing import Any
 
 from benchmarks.control_plane.answering import answers, served
 from benchmarks.control_plane.filling import clock_of, fill_log, ingest
+from benchmarks.control_plane.jobs import jobs
 from benchmarks.control_plane.load import load
 from benchmarks.printing import table
 from benchmarks.terminal import machine
@@ -23,6 +24,7 @@ from spanhook.store.control import Database
 
 _SPANS, _QUICK_SPANS = 1_000_000, 20_000
 _LOGS, _QUICK_LOGS = 1_000_000, 10_000
+_JOBS, _QUICK_JOBS = 2_000, 100
 _LIBRARIES = ("sqlalchemy", "aiosqlite", "psycopg", "protobuf")
 
 
@@ -72,28 +74,34 @@ def _measured(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _of_database(url: str, quick: bool) -> dict[str, Any]:
-    async def fill() -> tuple[dict[str, float], Callable[[], float]]:
+    async def fill() -> tuple[dict[str, float], dict[str, float], Callable[[], float]]:
         database = await Database.open(url)
         try:
             taken = await ingest(database, _QUICK_SPANS if quick else _SPANS)
             await fill_log(database, _QUICK_LOGS if quick else _LOGS)
-            return taken, await clock_of(database)
+            ran = await jobs(database, _QUICK_JOBS if quick else _JOBS)
+            return taken, ran, await clock_of(database)
         finally:
             await database.close()
 
-    taken, clock = asyncio.run(fill())
+    taken, ran, clock = asyncio.run(fill())
     with served(url) as client:
-        return {"ingest": taken, "answers_ms": answers(client, clock)}
+        return {"ingest": taken, "jobs": ran, "answers_ms": answers(client, clock)}
 
 
 def _tables(document: dict[str, Any]) -> str:
     parts: list[str] = []
     for name, found in document["databases"].items():
-        taken = found["ingest"]
+        taken, ran = found["ingest"], found["jobs"]
         row = (f"{taken['spans']:.0f}", *(f"{taken[key]:.0f}" for key in ("per_cpu_s", "per_s", "peak_mb")), "")
         parts += [
             f"## {name}: taking in protobuf, gzip, batches of 512, with runs and usage derived",
             table(("spans", "per CPU s", "per s", "peak MB", ""), [row]),
+            f"## {name}: jobs of an agent with a scripted model, three calls of it and two tool calls, followed",
+            table(
+                ("ms of CPU for each", "per minute of CPU", "per minute", ""),
+                [(f"{ran['ms_of_cpu']:.1f}", f"{ran['per_minute_of_cpu']:.0f}", f"{ran['per_minute']:.0f}", "")],
+            ),
             f"## {name}: answers over HTTP, in ms of CPU",
             table(
                 ("question", "JSON", "later page", "web page", ""),

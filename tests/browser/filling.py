@@ -4,13 +4,17 @@ import json
 import time
 from typing import Any
 
+from spanhook.jobs import FINAL, Job, JobEvent, JobStatus
+from spanhook.jobs.sql_jobs import SQLJobs
 from spanhook.store import ApprovalRequest, open_approvals
+from spanhook.store.control import Database
 from tests.server.serving import Served
 
 DAYS = 14
 SECOND, DAY = 10**9, 86_400 * 10**9
 MODELS = (("gpt-4o-mini", 0.00002), ("claude-sonnet-4", 0.0009), ("gpt-4.1", 0.0004))
 SHADOW_RUN = "shadow-run"
+SHOWN_JOB = f"job_{0:032x}"
 MARKUP = "<script>alert(1)</script>"
 RULES = [{"deny": ["refund"], "reason": "Refunds need a person"}]
 HOOKS: list[dict[str, Any]] = [
@@ -37,8 +41,46 @@ def fill(server: Served) -> None:
     for hook in HOOKS:
         response = server.client.post("/v1/hooks", json=hook)
         assert response.status_code == 201, response.text
+    fill_jobs(server)
     ask(server, "close", tool="close_account", title="Close an account", arguments='{"reason": "<b>asked</b>"}')
     ask(server, "refund", tool="refund", tenant_id="globex", arguments='{"amount": 250.0, "order": 7}')
+
+
+def fill_jobs(server: Served) -> None:
+    """Jobs of each status; one of them has something of everything that can happen."""
+
+    async def made(database: Database) -> None:
+        store, now = SQLJobs(database), time.time_ns()
+        shown: dict[JobStatus, dict[str, Any]] = {
+            "completed": {"result": {"answer": MARKUP, "items": [1, 2, 3]}, "tools": ("refund", "search")},
+            "failed": {"error": "no such order", "error_type": "LookupError"},
+            "cancelled": {},
+            "running": {"lease_ns": now + DAY},
+            "queued": {"lease_ns": now + DAY},
+        }
+        usage = {"input_tokens": 1200, "output_tokens": 340, "total_tokens": 1540, "cost_usd": 0.0123}
+        for number, (status, more) in enumerate(shown.items()):
+            ends = {"ended_ns": now - 60 * SECOND} if status in FINAL else {}
+            times = {"created_ns": now - (120 + number) * SECOND, "started_ns": now - 90 * SECOND, **ends}
+            await store.create(
+                Job(
+                    job_id=f"job_{number:032x}", agent="support", tenant_id="acme", user_id="ann", usage=usage,
+                    input={"question": "Where is my order?"}, status=status, attempts=1, **times, **more,
+                )
+            )  # fmt: skip
+        said = [
+            ("status", {"status": "running", "attempt": 1}),
+            ("text:delta", {"text": "I look it up. "}),
+            ("tool:call", {"tool": "search", "agent": "support", "arguments": {"order": MARKUP}}),
+            ("tool:result", {"tool": "search", "status": "success", "output": "x" * 300}),
+            ("agent:delegate", {"from": "support", "to": "billing"}),
+            ("approval:waiting", {"tool": "refund", "title": "Refund it?"}),
+            ("usage", {"model": "gpt-4.1", **usage}),
+            ("done", {"status": "completed"}),
+        ]
+        await store.append(SHOWN_JOB, [JobEvent(at, *one, now) for at, one in enumerate(said, 1)])
+
+    server.with_database(made)
 
 
 def send(server: Served, *spans: dict[str, Any]) -> None:

@@ -7,6 +7,9 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
+from spanhook.jobs import JobEvent
+from spanhook.jobs.sql_jobs import SQLJobs
+from spanhook.store.control import Database
 from tests.browser.filling import SECOND, ask, send, span
 from tests.browser.viewing import Viewer
 from tests.server.serving import Served
@@ -47,6 +50,21 @@ def test_a_run_that_goes_on_grows_and_what_was_opened_stays_open(changed: Served
     expect(viewer.page.locator("summary", has_text="execute_tool x")).to_be_visible()
     expect(viewer.page.locator("details[open]")).to_contain_text("chat m")
     assert viewer.page.evaluate("window.same")
+
+
+def test_a_job_is_followed_and_cancelled(changed: Served, view: View) -> None:
+    viewer, job_id = view(changed), f"job_{3:032x}"
+    live(viewer, f"/jobs/{job_id}")
+
+    async def say(database: Database) -> None:
+        await SQLJobs(database).append(job_id, [JobEvent(1, "text:delta", {"text": "It is on its way"}, 1)])
+
+    changed.with_database(say)
+    expect(viewer.page.get_by_text("It is on its way")).to_be_visible()
+    assert viewer.page.evaluate("window.same")
+    viewer.page.get_by_role("button", name="Cancel").click()
+    expect(viewer.page.get_by_text("cancelled").first).to_be_visible()
+    expect(viewer.page.get_by_role("button", name="Delete")).to_be_visible()
 
 
 def test_requests_appear_and_do_not_disturb_whoever_writes(changed: Served, view: View) -> None:

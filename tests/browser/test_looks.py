@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from spanhook.server.app import page_routes
-from tests.browser.filling import SHADOW_RUN
+from tests.browser.filling import SHADOW_RUN, SHOWN_JOB
 from tests.browser.viewing import SCREENS, Screen, Viewer
 from tests.server.serving import Served
 
@@ -18,6 +18,8 @@ MORE = {
     "no run": "/runs?agent=nobody",
     "runs of an agent": "/runs?agent=desk&status=error",
     "new hook with settings": "/hooks/new?handler=spanhook.hooks.rate_limit:RateLimit",
+    "no job": "/jobs?status=failed&agent=nobody",
+    "a job that runs": f"/jobs/job_{3:032x}",
     "no approval": "/approvals?status=denied",
 }
 
@@ -27,7 +29,7 @@ def paths(server: Served) -> dict[str, str]:
     shown = [one.path for one in page_routes() if "GET" in (one.methods or ())]
     routes = sorted(one for one in shown if one != "/" and not one.startswith(LEAD_ON))
     hook = server.client.get("/v1/hooks").json()["hooks"][0]["hook_id"]
-    found = {path: path.format(hook_id=hook, run_id=SHADOW_RUN) for path in routes}
+    found = {path: path.format(hook_id=hook, run_id=SHADOW_RUN, job_id=SHOWN_JOB) for path in routes}
     return {re.sub(r"\W+", "-", name).strip("-"): path for name, path in {**found, **MORE}.items()}
 
 

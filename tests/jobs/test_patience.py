@@ -58,10 +58,10 @@ async def test_a_store_that_comes_back_is_waited_for() -> None:
             raise StoreError("away")
         return "there"
 
-    assert await patiently(at_third, 10) == "there"
+    assert await patiently(at_third, lambda: 10) == "there"
     tries.clear()
     with pytest.raises(StoreError):
-        await patiently(at_third, 0)
+        await patiently(at_third, lambda: 0)
 
 
 async def test_turns_are_taken_one_at_a_time_for_each_key() -> None:

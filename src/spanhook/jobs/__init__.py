@@ -11,7 +11,7 @@ from spanhook.jobs.memory_jobs import MemoryJobs
 from spanhook.jobs.performing import Outcome
 from spanhook.jobs.runner import Runner
 from spanhook.jobs.running import FullError, NoAgentError, RunnerSettings, new_job
-from spanhook.jobs.store import EventLog, JobFilter, JobStore
+from spanhook.jobs.store import EventLog, EventsTakenError, JobFilter, JobStore
 
 __all__ = [
     "FINAL",
@@ -19,6 +19,7 @@ __all__ = [
     "STATUSES",
     "Agent",
     "EventLog",
+    "EventsTakenError",
     "FileJobs",
     "FullError",
     "Job",

@@ -118,6 +118,13 @@ class Journal:
         self._published.set()
         self._wake()
 
+    def cut(self) -> None:
+        """Take back what was not released, and take no more events: they are another's to tell."""
+        while self._kept and self._kept[-1].id > self.readable:
+            self._characters -= _characters(self._kept.pop())
+        self._next = self.readable + 1
+        self.end()
+
     def _trim(self) -> None:
         """Let the oldest go; those that wait to be released last, so that they are written first."""
         while len(self._kept) > 1 and (len(self._kept) > self._most or self._characters > MOST_CHARACTERS):

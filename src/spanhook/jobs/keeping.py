@@ -5,12 +5,12 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, NamedTuple
 
 from spanhook.diagnostics import internal
 from spanhook.errors import StoreError
 from spanhook.jobs.events import DONE, LOST, JobEvent, Journal, lost
-from spanhook.jobs.store import EventLog
+from spanhook.jobs.store import EventLog, EventsTakenError
 
 GRACE_S = 60.0
 """How long events can still be read after the end of a job that no log keeps."""
@@ -19,11 +19,22 @@ POLL_S = 0.25
 """How often events are written, and how often it is looked for those that another process writes, in seconds."""
 LATE_S = 2.0
 """How long the last events of a job may be written after it has ended, before they count as never said, in seconds."""
-_HELD_S = 5.0
+_HELD_S, _LAST_HELD_S = 5.0, 1.0
+"""For how long events wait for a log that cannot be used: usually, and when the process ends."""
 _MOST_ENDED, _MOST_REMEMBERED = 1_000, 10_000
 _BATCH = 500
 Ended = Callable[[], Awaitable[Mapping[str, Any] | None]]
 """Gives what ``done`` says, if a job has ended; ``None`` before."""
+
+
+class _Last(NamedTuple):
+    """The last event of a journal that is kept no longer, and whether it was ``done``."""
+
+    id: int
+    done: bool
+
+
+_NONE = _Last(0, done=False)
 
 
 class Journals:
@@ -41,7 +52,7 @@ class Journals:
         self._open: dict[str, Journal] = {}
         self._writers: dict[str, asyncio.Task[None]] = {}
         self._ended: dict[str, asyncio.TimerHandle] = {}
-        self._lasts = OrderedDict[str, int]()
+        self._lasts = OrderedDict[str, _Last]()
         self._stopped = False
 
     async def open(self, job_id: str) -> Journal:
@@ -49,7 +60,7 @@ class Journals:
         found = self._open.get(job_id)
         if found is not None:
             return found
-        last = await self._log.last(job_id) if self._log is not None else self._lasts.get(job_id, 0)
+        last = await self._log.last(job_id) if self._log is not None else self._lasts.get(job_id, _NONE).id
         return self.begin(job_id, last)
 
     def begin(self, job_id: str, last: int = 0) -> Journal:
@@ -60,7 +71,8 @@ class Journals:
         held = self._log is not None
         journal = self._open[job_id] = Journal(self._clock, first=last + 1, most=self._most, held=held)
         if self._log is not None and not self._stopped:
-            self._writers[job_id] = asyncio.create_task(self._write(self._log, job_id, journal, last))
+            writer = self._writers[job_id] = asyncio.create_task(self._write(self._log, job_id, journal, last))
+            writer.add_done_callback(lambda _: self._stopped_writing(job_id, writer))
         return journal
 
     async def close(self, job_id: str, data: Mapping[str, Any]) -> None:
@@ -89,7 +101,7 @@ class Journals:
         journal = self._open.pop(job_id, None)
         if journal is not None:
             journal.end()
-            self._lasts[job_id] = journal.last
+            self._lasts[job_id] = _Last(journal.last, journal.done)
             while len(self._lasts) > _MOST_REMEMBERED:
                 self._lasts.popitem(last=False)
         timer = self._ended.pop(job_id, None)
@@ -97,14 +109,18 @@ class Journals:
             timer.cancel()
 
     async def _written(self, job_id: str) -> None:
-        writer = self._writers.pop(job_id, None)
+        writer = self._writers.get(job_id)
         if writer is not None:
-            await writer
+            await asyncio.wait((writer,))
+
+    def _stopped_writing(self, job_id: str, writer: asyncio.Task[None]) -> None:
+        if self._writers.get(job_id) is writer:
+            del self._writers[job_id]
 
     async def stop(self) -> None:
         """Write what is there, and write no more. Readers come to an end."""
         self._stopped = True
-        writers, self._writers = list(self._writers.values()), {}
+        writers = list(self._writers.values())
         for job_id, journal in list(self._open.items()):
             journal.end()
             if job_id in self._ended:
@@ -131,9 +147,10 @@ class Journals:
         if journal is not None:
             return journal.done and after >= journal.last
         if self._log is None:
-            return job_id in self._lasts and after >= self._lasts[job_id]
-        last = await self._log.last(job_id)
-        return after >= last and any(one.type == DONE for one in await self._log.read(job_id, last - 1, 1))
+            last = self._lasts.get(job_id, _NONE)
+            return last.done and after >= last.id
+        logged = await self._log.last(job_id)
+        return after >= logged and any(one.type == DONE for one in await self._log.read(job_id, logged - 1, 1))
 
     async def read(self, job_id: str, after: int, ended: Ended) -> AsyncGenerator[JobEvent]:
         """The events of a job after one of them, as they come, until ``done``.
@@ -185,7 +202,8 @@ class Journals:
             return found
         if told is None:
             return ()
-        last = max(self._lasts.get(job_id, 0), after + 1)
+        known = self._lasts.get(job_id, _NONE)
+        last = max(known.id if known.done else known.id + 1, after + 1)
         ending = JobEvent(last, DONE, told, self._clock())
         return (ending,) if last == after + 1 else (lost(after, last), ending)
 
@@ -207,12 +225,17 @@ class Journals:
                 await log.append(job_id, found)
             except StoreError as error:
                 failing_ns = failing_ns or time.monotonic_ns()
-                if time.monotonic_ns() - failing_ns > _HELD_S * 1e9:
+                if time.monotonic_ns() - failing_ns > (_LAST_HELD_S if self._stopped else _HELD_S) * 1e9:
                     journal.release_all()  # the job goes on; its readers have the journal
                     if journal.closed:
                         internal.report("jobs.events", error, lost=len(found))
                         return
                 await asyncio.sleep(POLL_S)
+            except EventsTakenError:
+                journal.cut()
+                if self._open.get(job_id) is journal:
+                    self.forget(job_id)  # readers follow what the other process writes
+                return
             except Exception as error:
                 journal.release_all()
                 internal.report("jobs.events", error, lost=len(found))

@@ -28,22 +28,22 @@ async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
     return task.result()
 
 
-async def patiently(do: Callable[[], Awaitable[T]], seconds: float) -> T:
+async def patiently(do: Callable[[], Awaitable[T]], seconds: Callable[[], float]) -> T:
     """Try something again as long as the store cannot be used.
 
     Args:
         do: Called each time.
-        seconds: For how long it is tried again.
+        seconds: Gives for how long it is tried again; asked each time.
 
     Raises:
         StoreError: The store could not be used for that long.
     """
-    ends, pause = time.monotonic() + seconds, _FIRST_S
+    began, pause = time.monotonic(), _FIRST_S
     while True:
         try:
             return await do()
         except StoreError:
-            if time.monotonic() + pause > ends:
+            if time.monotonic() + pause > began + seconds():
                 raise
         await asyncio.sleep(pause)
         pause = min(2 * pause, _LONGEST_S)

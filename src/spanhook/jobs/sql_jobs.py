@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from spanhook.jobs.events import JobEvent
 from spanhook.jobs.job import FINAL, STATUSES, Job, Transition, moved, noted
 from spanhook.jobs.memory_jobs import check_finished
-from spanhook.jobs.store import SPARE_NS, JobFilter
+from spanhook.jobs.store import SPARE_NS, EventsTakenError, JobFilter
 from spanhook.store.control import Database, tables
 
 _jobs, _events = tables.jobs, tables.job_events
@@ -137,7 +137,7 @@ class SQLJobs:
         except IntegrityError:
             last = events[-1]
             if await self.read(job_id, last.id - 1, 1) != [last]:  # unless an answer of the database was lost
-                raise
+                raise EventsTakenError(f"another process writes the events of {job_id}") from None
 
     async def read(self, job_id: str, after: int, limit: int = 500) -> Sequence[JobEvent]:
         where = (_events.c.job_id == job_id, _events.c.event_id > after)

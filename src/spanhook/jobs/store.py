@@ -4,11 +4,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from spanhook.errors import SpanhookError
 from spanhook.jobs.events import JobEvent
 from spanhook.jobs.job import Job, JobStatus, Transition
 
 SPARE_NS: Final = 3_000_000_000
 """By how many nanoseconds a renewed claim may be shorter than was asked for."""
+
+
+class EventsTakenError(SpanhookError):
+    """Another process writes the events of a job: it has taken it over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,11 @@ class EventLog(Protocol):
     """Keeps the events of jobs beyond the process that runs them."""
 
     async def append(self, job_id: str, events: Sequence[JobEvent]) -> None:
-        """Keep events that follow those that are kept."""
+        """Keep events that follow those that are kept. The same ones again are no mistake.
+
+        Raises:
+            EventsTakenError: Others have their ids.
+        """
         ...
 
     async def read(self, job_id: str, after: int, limit: int = 500) -> Sequence[JobEvent]:

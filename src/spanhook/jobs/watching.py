@@ -37,7 +37,8 @@ class Watcher:
     def stop(self) -> None:
         """Listen no longer."""
         registry.swap(self._hooks, None)
-        waiting.remove(self._waits)
+        with suppress(ValueError):  # it has not begun
+            waiting.remove(self._waits)
 
     def watch(self, job_id: str, publish: Publish) -> None:
         """Pass on what is reported of a job, on the running event loop."""

@@ -19,8 +19,8 @@ from spanhook.jobs.store import JobStore
 from spanhook.jobs.watching import Watcher
 
 DRAINED = "the process that ran it was told to end"
-_PATIENCE_S = 10.0
-"""For how long the end of a job waits for a store that cannot be used."""
+_PATIENCE_S, _LAST_PATIENCE_S = 10.0, 1.0
+"""For how long the end of a job waits for a store that cannot be used: usually, and when the process ends."""
 WaitUntil = Callable[[Awaitable[None]], object]
 """Told of each job that begins; the host must not end before the awaitable has."""
 Told = Callable[[Job], object]
@@ -104,6 +104,9 @@ class Work:
             self._stopping.add(job_id)
             asyncio.get_running_loop().call_soon(task.cancel)  # never before its first step: it would have no end
 
+    def _patience(self) -> float:
+        return _LAST_PATIENCE_S if self._closing else _PATIENCE_S
+
     def _left(self, job_id: str) -> None:
         for held in (self._begun, self._stopping):
             held.discard(job_id)
@@ -152,10 +155,10 @@ class Work:
     async def _finish(self, job: Job, outcome: Outcome) -> None:
         await self._watcher.settle(job.job_id)
         try:
-            await patiently(lambda: self._finished(job, outcome), _PATIENCE_S)
+            await patiently(lambda: self._finished(job, outcome), self._patience)
         except TransitionError:  # it was cancelled: what it used counts all the same
             worker, usage, tools = self._claims.worker, outcome.usage, outcome.tools
-            await patiently(lambda: self._store.note(job.job_id, worker, usage, tools), _PATIENCE_S)
+            await patiently(lambda: self._store.note(job.job_id, worker, usage, tools), self._patience)
 
     async def _finished(self, job: Job, outcome: Outcome) -> Job | None:
         error = outcome.error
@@ -184,7 +187,7 @@ class Work:
             StoreError: The store cannot be used; ``end_late`` does it then.
         """
         self._unended[job_id] = worker
-        await patiently(lambda: self._tell_end(job_id, worker), _PATIENCE_S)
+        await patiently(lambda: self._tell_end(job_id, worker), self._patience)
 
     async def end_late(self) -> None:
         """Do what ``end`` could not do.
@@ -204,10 +207,16 @@ class Work:
         elif job.finished and mine:
             journal = await self._journals.open(job_id)
             if journal.publish(STATUS, {"status": job.status}) is not None:
-                self._told(job)
+                self._tell(job)
             await self._journals.close(job_id, done(job))
         else:
             await self._journals.leave(job_id)
             if mine and self._closing and job.status == "queued" and job.lease_ns:
                 await self._claims.give_back(job)
         self._unended.pop(job_id, None)
+
+    def _tell(self, job: Job) -> None:
+        try:
+            self._told(job)
+        except Exception as error:
+            internal.report("jobs.told", error)
