@@ -46,11 +46,12 @@ def soon() -> Generator[None]:
 @pytest.fixture(scope="session")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> "Generator[Served]":
     """A server without authentication and with something on each page, which tests leave as it is."""
-    from tests.browser.filling import fill
+    from tests.browser.filling import CLOCKED, fill, fill_schedules
     from tests.server.serving import served
 
-    with served(tmp_path_factory.mktemp("filled"), rate="1000000/minute") as one:
+    with served(tmp_path_factory.mktemp("filled"), rate="1000000/minute", **CLOCKED) as one:
         fill(one)
+        fill_schedules(one)
         yield one
 
 
