@@ -59,14 +59,15 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> "Generator[Served]":
 
 @contextmanager
 def _filled(factory: pytest.TempPathFactory, name: str) -> "Generator[Served]":
-    from tests.browser.filling import fill
+    from tests.browser.filling import CLOCKED, fill, fill_schedules
     from tests.server.serving import SECRET, served
 
     webhooks = {"key_env": "SPANHOOK_TEST_SECRET", "allowed_networks": ["127.0.0.1/32"], "plain_http": True}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPANHOOK_TEST_SECRET", SECRET)
-        with served(factory.mktemp(name), rate="1000000/minute", webhooks=webhooks) as one:
+        with served(factory.mktemp(name), rate="1000000/minute", webhooks=webhooks, **CLOCKED) as one:
             fill(one)
+            fill_schedules(one)
             yield one
 
 

@@ -2,11 +2,13 @@
 
 import json
 import time
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from typing import Any, get_args
 
 from spanhook.jobs import FINAL, Job, JobEvent, JobStatus
 from spanhook.jobs.sql_jobs import SQLJobs
-from spanhook.store import ApprovalRequest, open_approvals
+from spanhook.schedules import CronState, Fate, Past, Running
+from spanhook.store import ApprovalRequest, open_approvals, open_states
 from spanhook.store.control import Database
 from tests.server.serving import Served
 
@@ -32,6 +34,32 @@ HOOKS: list[dict[str, Any]] = [
         "handler_ref": "spanhook.hooks.loop_guard._hook:LoopGuard", "config": {"repeats": 5},
     },
 ]  # fmt: skip
+
+
+CLOCKED: dict[str, Any] = {
+    "agents": {"support": {"target": "asyncio:sleep"}},
+    "cron": [
+        {"id": "morning-report", "schedule": "0 9 1 1 *", "time_zone": "Europe/Berlin", "agent": "support"},
+        {"id": "off", "schedule": "0 0 1 1 *", "agent": "support", "enabled": False},
+        {"id": "never-yet", "schedule": "0 0 29 2 *", "agent": "support", "tenant_id": "acme"},
+    ],
+}
+"""Settings with schedules that do not come while the tests run, unless it is New Year."""
+
+
+def fill_schedules(server: Served) -> None:
+    """Ticks of the first schedule: one of each fate, and one under way."""
+    fates = get_args(Fate)
+    now = datetime.now(UTC)
+    past = tuple(
+        Past(now - timedelta(days=len(fates) - n), fate, now, f"exec_{n}", SHOWN_JOB if n < 2 else "", "LookupError")
+        for n, fate in enumerate(fates)
+    )
+    running = (Running("exec_9", now, now + timedelta(days=1)),)
+    state = CronState("0 9 1 1 * Europe/Berlin", now, running, (now,), past).as_text()
+    states = open_states(server.database_url)
+    states.change("cron:morning-report", lambda _: (state, None))
+    states.close()
 
 
 def fill(server: Served) -> None:
