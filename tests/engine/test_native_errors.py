@@ -497,8 +497,10 @@ def test_a_rejection_that_a_framework_makes_an_exception_of_is_raised_as_both(us
         raise ValueError
 
     points = (("work", "sync"), ("words", "stream"))
-    place = {"module": __name__, "adapter": f"{__name__}:TURNING"}
-    bindings = Bindings([Point(name=f"Turning.{name}", mode=mode, **place) for name, mode in points])
+    adapter = f"{__name__}:TURNING"
+    bindings = Bindings(
+        [Point(module=__name__, name=f"Turning.{name}", adapter=adapter, mode=mode) for name, mode in points]
+    )
     with recorder(hooks, only=()) as seen:
         bindings.bind()
         try:
