@@ -258,6 +258,6 @@ def test_an_image_is_shown_to_hooks_by_its_type_and_no_file_is_written(tmp_path:
     turns: Any = [("draw", {})], [("final_answer", {"answer": "image.png"})]
     with recorder(hooks, settings=Settings(content="SPAN_ONLY")):
         drawn = agent(Own(None, *turns), Draw()).run(ASK)
-    assert drawn.size == (2, 2)
+    assert drawn.to_raw().size == (2, 2)
     assert "<AgentImage>" in seen[0]
     assert list(tmp_path.iterdir()) == []
