@@ -25,6 +25,8 @@ from spanhook.cli.conformance.servers.groq_server import GroqServer
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply
 from spanhook.diagnostics import internal
 from spanhook.engine._native_errors import joined
+from spanhook.instrument.instrumentor import Bindings
+from spanhook.model import Adapter, Point
 from spanhook.settings import Settings
 from spanhook.testing import recorder
 from tests.thinning import a_third
@@ -454,3 +456,63 @@ def test_an_error_in_making_it_leaves_the_rejection(client: OpenAI, monkeypatch:
 def test_a_client_that_makes_no_errors(client: OpenAI, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(OpenAI, "_make_status_error")
     assert type(refused(client, Reject("no"))) is Reject
+
+
+class Turned(Exception):
+    """What a framework makes of every exception."""
+
+
+class Turning:
+    """A framework that makes an exception of its own of each that happens inside."""
+
+    def work(self, ask: Callable[[], Any]) -> Any:
+        try:
+            return ask()
+        except Exception as error:
+            raise Turned("something went wrong") from error
+
+    def words(self, ask: Callable[[], Any]) -> Iterator[Any]:
+        yield self.work(ask)
+
+
+def _turned_from(error: BaseException) -> Reject | None:
+    return error.__cause__ if isinstance(error, Turned) and isinstance(error.__cause__, Reject) else None
+
+
+TURNING = Adapter(kind="agent.invoke", layer="turning", start=lambda *_call: {}, refusal=_turned_from)
+
+
+@pytest.mark.parametrize("use", [lambda made, ask: made.work(ask), lambda made, ask: list(made.words(ask))])
+def test_a_rejection_that_a_framework_makes_an_exception_of_is_raised_as_both(use: Any) -> None:
+    hooks = Hooks()
+
+    @hooks.before("tool.execute")
+    def refuse(op: Operation) -> None:
+        raise Unpaid("7")
+
+    def ask() -> None:
+        with operation("tool.execute", "pay"):
+            raise AssertionError
+
+    def fail() -> None:
+        raise ValueError
+
+    points = (("work", "sync"), ("words", "stream"))
+    adapter = f"{__name__}:TURNING"
+    bindings = Bindings(
+        [Point(module=__name__, name=f"Turning.{name}", adapter=adapter, mode=mode) for name, mode in points]
+    )
+    with recorder(hooks, only=()) as seen:
+        bindings.bind()
+        try:
+            with pytest.raises(Turned) as raised:
+                use(Turning(), ask)
+            with pytest.raises(Turned) as failed:
+                use(Turning(), fail)
+        finally:
+            bindings.restore()
+    assert isinstance(raised.value, Unpaid)
+    assert (raised.value.invoice, raised.value.status_code) == ("7", 402)
+    assert type(failed.value) is Turned
+    statuses = [(op.kind, op.status) for op in seen.operations]
+    assert set(statuses) == {("tool.execute", "rejected"), ("agent.invoke", "rejected"), ("agent.invoke", "error")}

@@ -12,7 +12,7 @@ import wrapt
 
 from spanhook import Hooks, Reject
 from spanhook.instrument._family import _is_abstract
-from spanhook.instrument.instrumentor import Bindings
+from spanhook.instrument.instrumentor import BOUND, Bindings
 from spanhook.model import Point
 from spanhook.testing import recorder
 from tests.instrument.test_wrapping import refusing
@@ -24,6 +24,10 @@ class Base:
 
     def other(self, given: Any) -> Any:
         return given
+
+
+class Bare:
+    """A base whose subclasses may have a method that it lacks."""
 
 
 class Mixin:
@@ -263,3 +267,20 @@ def test_each_of_a_long_chain_of_wrappers_is_asked_once() -> None:
     for _ in range(100):
         found = wrapt.FunctionWrapper(found, lambda *_args: None).__get__(1, int)
     assert _is_abstract(found)
+
+
+def test_a_method_that_only_subclasses_have() -> None:
+    def made() -> type[Any]:
+        return type("Has", (Bare,), {"plain": plain})
+
+    earlier = made()
+    point = Point(module=__name__, name="Bare.plain", adapter="tests.stub:WHOLE", overrides=True, below=True)
+    engine = Bindings([point])
+    with recorder(refusing(), only=()):
+        engine.bind()
+        assert engine.states == {str(point): BOUND}
+        assert refused(earlier)
+        assert refused(made())
+        assert not hasattr(Bare, "plain")
+        engine.restore()
+    assert vars(earlier)["plain"] is plain

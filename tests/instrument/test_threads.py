@@ -13,7 +13,9 @@ import pytest
 from langchain_core.runnables.config import ContextThreadPoolExecutor
 from langchain_core.tools import tool
 
-from spanhook import Hooks, Operation
+from spanhook import Hooks, Operation, Reject, semconv
+from spanhook.instrument.instrumentor import Bindings
+from spanhook.model import Adapter, Attributes, Point
 from spanhook.testing import recorder
 from tests.stub import MODES, Library, stubbed, use
 
@@ -307,3 +309,61 @@ def test_nothing_is_left_when_it_is_taken_off() -> None:
         assert threading.Thread.start is not before[0]
     assert before == (threading.Thread.start, ThreadPoolExecutor.submit, _thread.start_new_thread)
     assert threading.Thread.start.__code__ is code
+
+
+class Pooling:
+    """A library that runs parts of its calls in a pool, without their context."""
+
+    def work(self, pool: ThreadPoolExecutor, ask: Ask) -> Any:
+        return pool.submit(ask).result()
+
+
+def _pooling(*_call: Any) -> Attributes:
+    return {semconv.GEN_AI_AGENT_NAME: "pooling"}
+
+
+POOLING = Adapter(kind="agent.invoke", layer="pooling", start=_pooling, pools=True)
+
+
+def test_parts_of_a_call_that_run_in_a_pool_are_inside_of_it() -> None:
+    hooks, gated = Hooks(), list[tuple[Any, str]]()
+    hooks.before("llm.call")(lambda op: gated.append((op.request.inputs, op.agent or "")))
+    bindings = Bindings([Point(module=__name__, name="Pooling.work", adapter=f"{__name__}:POOLING")])
+    with stubbed(hooks) as (library, seen), ThreadPoolExecutor(1) as pool:
+        bindings.bind()
+        try:
+            assert Pooling().work(pool, partial(library.work, "inside")) == "inside"
+            assert pool.submit(partial(library.work, "outside")).result() == "outside"
+        finally:
+            bindings.restore()
+    assert gated == [("inside", "pooling"), ("outside", "")]
+    inside, around, outside = seen.spans
+    assert inside.parent is not None
+    assert inside.parent == around.context
+    assert outside.parent is None
+
+
+def test_a_rejection_of_the_run_leaves_a_pool_as_it_came() -> None:
+    hooks, gated = Hooks(), list[str]()
+
+    @hooks.before("llm.call")
+    def refuse(op: Operation) -> None:
+        gated.append(op.request.inputs)
+        raise Reject("enough", scope="run")
+
+    def twice() -> None:
+        for given in ("first", "second"):
+            try:
+                library.work(given)
+            except Exception as error:
+                raise AssertionError("a library that goes on after errors would have gone on") from error
+
+    bindings = Bindings([Point(module=__name__, name="Pooling.work", adapter=f"{__name__}:POOLING")])
+    with stubbed(hooks) as (library, _), ThreadPoolExecutor(1) as pool:
+        bindings.bind()
+        try:
+            with pytest.raises(Reject, match="enough"):
+                Pooling().work(pool, twice)
+        finally:
+            bindings.restore()
+    assert gated == ["first"]

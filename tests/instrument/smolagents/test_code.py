@@ -87,7 +87,9 @@ def test_a_refused_tool_may_be_handled_by_the_code_itself() -> None:
     def refuse(op: Operation) -> None:
         raise Reject("not today")
 
-    handled = "try:\n    found = look_up('tea')\nexcept Exception as error:\n    found = str(error)\nfinal_answer(found)"
+    handled = (
+        "try:\n    found = look_up('tea')\nexcept Exception as error:\n    found = str(error)\nfinal_answer(found)"
+    )
     with recorder(hooks):
         assert "not today" in coding(handled, tools=[tool(body)]).run(ASK)
     assert body.runs == 0

@@ -20,7 +20,7 @@ from spanhook.cli.conformance.libraries.smolagents_ways import (
     tool,
     using,
 )
-from spanhook.cli.conformance.servers.openai_server import Reply, Tokens
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import recorder
 
@@ -274,3 +274,21 @@ def test_a_stream_is_still_a_generator_that_only_its_class_has() -> None:
     with recorder(Hooks()):
         assert not hasattr(models.Model, "generate_stream")
         assert inspect.isgenerator(Own().generate_stream(messages()))
+
+
+@pytest.mark.parametrize("streams", [False, True])
+def test_what_only_the_client_knows_is_reported(streams: bool) -> None:
+    pytest.importorskip("openai", reason="a client that the library works with")
+    tokens = Tokens(30, 9, cached=20)
+    used, hooks = list[Any](), Hooks()
+    hooks.after("agent.invoke")(lambda op: used.append(op.usage))
+    text = '{"name": "final_answer", "arguments": {"answer": "hello there friend"}}'
+    with OpenAIServer(Reply(text=text, tokens=tokens)) as server, recorder(hooks) as seen:
+        model = smolagents.OpenAIServerModel("gpt-4o-mini", api_base=server.url, api_key="test")
+        assert agent(model, stream_outputs=streams).run(ASK) == Reply.text
+    (total,) = used
+    assert (total.input_tokens, total.output_tokens, total.cache_read_tokens) == (30, 9, 20)
+    assert not total.estimated
+    attributes = seen.spans[0].attributes or {}
+    assert attributes["gen_ai.response.finish_reasons"] == ("stop",)
+    assert attributes["gen_ai.response.id"]

@@ -1,6 +1,7 @@
 """Tools: every sort of them, what hooks see and answer, failures; what the library reads of a tool's class."""
 
 import copy
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from spanhook.cli.conformance.libraries.smolagents_ways import (
     using,
 )
 from spanhook.cli.conformance.subject import RAISED, Body, Broken
+from spanhook.settings import Settings
 from spanhook.testing import recorder
 
 MAKES = pytest.mark.parametrize("make", [tool, own_tool])
@@ -236,3 +238,26 @@ def test_what_the_library_reads_of_a_tool_is_the_same(make: Any, tmp_path: Path)
     with recorder(Hooks()):
         assert read("with") == without
     assert read("after") == without
+
+
+def test_an_image_is_shown_to_hooks_by_its_type_and_no_file_is_written(tmp_path: Path, monkeypatch: Any) -> None:
+    class Draw(smolagents.Tool):
+        name = "draw"
+        description = "Draws."
+        inputs: Any = {}
+        output_type = "image"
+
+        def forward(self) -> Any:
+            return image.new("RGB", (2, 2))
+
+    image: Any = import_module("PIL.Image")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    seen, hooks = list[str](), Hooks()
+    hooks.after("tool.execute")(lambda op: seen.append(op.response.text))
+    hooks.after("agent.invoke")(lambda op: seen.append(op.response.text))
+    turns: Any = [("draw", {})], [("final_answer", {"answer": "image.png"})]
+    with recorder(hooks, settings=Settings(content="SPAN_ONLY")):
+        drawn = agent(Own(None, *turns), Draw()).run(ASK)
+    assert drawn.to_raw().size == (2, 2)
+    assert "<AgentImage>" in seen[0]
+    assert list(tmp_path.iterdir()) == []

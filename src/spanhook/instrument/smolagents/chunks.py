@@ -14,11 +14,26 @@ from smolagents.models import (
 from smolagents.monitoring import TokenUsage
 
 from spanhook.instrument.wire import encoded
-from spanhook.model import Args, Attributes, Kwargs, Leaf, PlainTexts, Route, Usage, leaves, with_texts
+from spanhook.model import (
+    Args,
+    Attributes,
+    Kwargs,
+    Leaf,
+    PlainTexts,
+    Record,
+    Route,
+    Usage,
+    current_record,
+    leaves,
+    with_texts,
+)
 
 
-def usage_in(said: Any) -> Usage | None:
-    """The usage in a message or a chunk, if it reports any."""
+def usage_in(said: Any, op: Record | None) -> Usage | None:
+    """The usage in a message or a chunk, if it reports any.
+
+    It is a total without details: what the client inside of ``op`` has reported, such as cached input, comes first.
+    """
     told: Any = getattr(said, "token_usage", None)
     if not isinstance(told, TokenUsage):
         return None
@@ -26,6 +41,7 @@ def usage_in(said: Any) -> Usage | None:
     used = Usage()
     used.input_tokens = used.count(tokens.input_tokens, "input_tokens")
     used.output_tokens = used.count(tokens.output_tokens, "output_tokens")
+    used.estimated = op is not None and (op.transport_usage is not None or bool(op.tapped))
     return used
 
 
@@ -38,9 +54,10 @@ class ModelChunks:
         self.keep = False
         self._used: Usage | None = None
         self._chunks: list[Any] = []
+        self._op = current_record()
 
     def add(self, chunk: Any) -> bool:
-        used = usage_in(chunk)
+        used = usage_in(chunk, self._op)
         if used is not None:
             self._used = self._used or Usage()
             self._used.add(used)

@@ -7,8 +7,8 @@ from typing import Any
 
 from spanhook import semconv
 from spanhook.instrument.smolagents.arguments import DELEGATION as CALL
-from spanhook.instrument.smolagents.runs import PROVIDER, asked, name_of, rewritten
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, current_record
+from spanhook.instrument.smolagents.runs import PROVIDER, asked, name_of
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, current_record
 
 
 def delegation_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
@@ -27,12 +27,6 @@ def delegation_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
     return Request(messages=asked(task), arguments={**kwargs, "task": task}, inputs=task)
 
 
-def delegation_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
-    if change.arguments is not None:
-        return (), dict(change.arguments)
-    return CALL.having(args, kwargs, task=rewritten(CALL.given(args, kwargs, "task"), change))
-
-
 def delegation_output(result: Any) -> list[Message]:
     return [{"role": "assistant", "parts": [{"type": "text", "content": str(result)}]}]
 
@@ -43,6 +37,4 @@ DELEGATION = Adapter(
     start=delegation_start,
     request=delegation_request,
     output=delegation_output,
-    rewrite=delegation_rewrite,
-    takes=frozenset(("arguments", "inputs", "messages")),
 )

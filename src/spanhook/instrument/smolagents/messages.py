@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
+from smolagents.agent_types import AgentType
 from smolagents.models import (
     ChatMessage,
     ChatMessageToolCall,
@@ -73,6 +74,11 @@ def tool_calls(wires: Iterable[Mapping[str, Any]]) -> list[ChatMessageToolCall] 
         )
         for one in wires
     ] or None
+
+
+def as_text(value: Any) -> str:
+    """A result as text; an image or sound by its type, because the library writes a file to make text of it."""
+    return f"<{type(value).__name__}>" if isinstance(value, AgentType) and not isinstance(value, str) else str(value)
 
 
 def last_text(natives: Sequence[Any], conversions: Mapping[Any, Any]) -> str | None:

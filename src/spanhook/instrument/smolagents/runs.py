@@ -15,6 +15,7 @@ from spanhook import semconv
 from spanhook.errors import Reject
 from spanhook.instrument.smolagents.arguments import RUN as CALL
 from spanhook.instrument.smolagents.chunks import Steps
+from spanhook.instrument.smolagents.messages import as_text
 from spanhook.instrument.wire import one_prompt, text_in
 from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request
 
@@ -69,7 +70,7 @@ def run_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> t
 
 def run_output(result: Any) -> list[Message]:
     said = result.output if isinstance(result, RunResult) else result
-    return [] if said is None else [{"role": "assistant", "parts": [{"type": "text", "content": str(said)}]}]
+    return [] if said is None else [{"role": "assistant", "parts": [{"type": "text", "content": as_text(said)}]}]
 
 
 def run_answer(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Any:

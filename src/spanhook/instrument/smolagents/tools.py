@@ -9,6 +9,7 @@ from typing import Any
 from smolagents.agent_types import handle_agent_output_types
 
 from spanhook import semconv
+from spanhook.instrument.smolagents.messages import as_text
 from spanhook.instrument.wire import encoded
 from spanhook.model import (
     Adapter,
@@ -89,7 +90,7 @@ def tool_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> 
 
 def tool_output(result: Any) -> list[Message]:
     """What the model is told, as far as it is text."""
-    said = result if isinstance(result, str | int | float | list | dict) else str(result)
+    said = result if isinstance(result, str | int | float | list | dict) else as_text(result)
     return [{"role": "tool", "parts": [{"type": "tool_call_response", "response": encoded(said)}]}]
 
 
