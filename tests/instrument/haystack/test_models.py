@@ -301,3 +301,14 @@ def test_a_generator_that_is_no_component_is_gated() -> None:
         with recorder(hooks), pytest.raises(Reject, match="not today"):
             way(messages())
     assert plain.runs == 0
+
+
+def test_a_model_that_is_a_component_of_its_own_is_an_agents_run() -> None:
+    chat: Any = import_module("haystack.components.generators.chat")
+    if not hasattr(chat, "LLM"):
+        pytest.skip("this version has no such component")
+    body = Body()
+    with recorder(Hooks()) as seen:
+        result = chat.LLM(chat_generator=own(body)).run(messages=messages())
+    assert (result["last_message"].text, body.runs) == (Reply.text, 1)
+    assert [one.name for one in seen.spans] == ["chat own", "invoke_agent LLM"]
