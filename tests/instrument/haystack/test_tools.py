@@ -211,10 +211,10 @@ def test_a_tool_inside_of_a_tool_is_an_operation_of_its_own() -> None:
 def test_an_agent_as_a_tool_has_the_name_of_the_tool() -> None:
     if not hasattr(tools, "AgentTool"):
         pytest.skip("this version has no agents as tools of their own sort")
-    expert = agent(own(Body(), "it is tea"), user_prompt='{% message role="user" %}{{query}}{% endmessage %}')
-    asking = tools.AgentTool(agent=expert, name="look_up", description="Ask.")
+    asking = tools.AgentTool(agent=agent(own(Body(), "it is tea")), name="look_up", description="Ask.")
+    asked = ("look_up", {"messages": [{"role": "user", "content": ASK}]})
     with recorder(Hooks()) as seen:
-        result = agent(own(None, ASKED, ""), asking).run(messages())
+        result = agent(own(None, asked, ""), asking).run(messages())
     assert result["last_message"].text == "it is tea"
     assert [one.name for one in seen.spans] == [
         *("chat own", "chat own", "invoke_agent look_up", "execute_tool look_up", "chat own", "invoke_agent Agent")
