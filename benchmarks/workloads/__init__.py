@@ -151,6 +151,14 @@ _CASES = (
         is_async=True,
     ),
     Case(
+        name="haystack",
+        about="Haystack run, 3 LLM and 2 tool calls",
+        make="haystack:arun",
+        needs="haystack",
+        count=40,
+        is_async=True,
+    ),
+    Case(
         name="crewai",
         about="CrewAI crew, 3 LLM and 2 tool calls",
         make="crewai:kickoff",

@@ -220,7 +220,7 @@ INSTRUMENTORS = {
         Declaration(
             "haystack",
             instrumentor="spanhook.instrument.haystack:HaystackInstrumentor",
-            requirement="haystack-ai >= 2.18, < 4",
+            requirement="haystack-ai >= 2.28, < 4",
             extra="haystack",
             mark=("core/pipeline",),  # the distribution with this name is another library
             tracing=Tracing(("haystack",), "if the application calls haystack.tracing.enable_tracing()"),

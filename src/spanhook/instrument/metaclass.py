@@ -4,7 +4,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
-from spanhook.diagnostics import log
+from spanhook.diagnostics import internal, log
 from spanhook.instrument._family import ByClass, descendants
 from spanhook.instrument._wrapping import Binding, Wrapper, static
 
@@ -89,11 +89,17 @@ class MetaFamily:
 
     def meet(self, instance: Any) -> None:
         """Bind the classes of what an instance is made of."""
-        for part in _parts_of(instance):
-            cls = cast("type[Any]", type(part))
-            if cls not in self._parts and cls.__module__ != "builtins" and not issubclass(type(cls), self._metaclass):
-                self._parts.add(cls)
-                self.bind(cls)
+        try:
+            for cls in {type(part) for part in _parts_of(instance)}:
+                if cls not in self._parts and not self._is_other(cls):
+                    self._parts.add(cls)
+                    self.bind(cls)
+        except Exception as error:
+            internal.report("meet", error)
+
+    def _is_other(self, cls: type) -> bool:
+        """Whether a class cannot stand in for one of the metaclass, because it is one, or Python's own."""
+        return cls.__module__ == "builtins" or issubclass(type(cls), self._metaclass)
 
     # ------------------------------------------------------------------------------------- the end
 
@@ -117,11 +123,11 @@ class MetaFamily:
         self._parts.clear()
 
 
-def _parts_of(instance: Any) -> Iterator[Any]:
+def _parts_of(instance: Any) -> Iterator[object]:
     """What an instance holds in its attributes, and in lists among these."""
-    held = cast("dict[str, Any]", getattr(instance, "__dict__", {}))
+    held = cast("dict[str, object]", getattr(instance, "__dict__", {}))
     for value in list(held.values()):
         if isinstance(value, list | tuple):
-            yield from cast("list[Any]", value)
+            yield from cast("list[object]", value)
         else:
             yield value

@@ -232,8 +232,6 @@ def test_what_a_callback_raises_fails_the_call() -> None:
 
 def fallback(*generators: Any) -> Any:
     chat: Any = import_module("haystack.components.generators.chat")
-    if not hasattr(chat, "FallbackChatGenerator"):
-        pytest.skip("this version has no fallbacks")
     return chat.FallbackChatGenerator(list(generators))
 
 
@@ -301,3 +299,12 @@ def test_a_generator_that_is_no_component_is_gated() -> None:
         with recorder(hooks), pytest.raises(Reject, match="not today"):
             way(messages())
     assert plain.runs == 0
+
+
+def test_a_model_that_is_a_component_of_its_own_is_an_agents_run() -> None:
+    chat: Any = import_module("haystack.components.generators.chat")
+    body, prompt = Body(), '{% message role="user" %}{{query}}{% endmessage %}'
+    with recorder(Hooks()) as seen:
+        result = chat.LLM(chat_generator=own(body), user_prompt=prompt).run(query=ASK)
+    assert (result["last_message"].text, body.runs) == (Reply.text, 1)
+    assert [one.name for one in seen.spans] == ["chat own", "invoke_agent LLM"]

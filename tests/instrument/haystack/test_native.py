@@ -1,7 +1,7 @@
 """The library's own hooks and spans beside spanhook's: each once."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from importlib import import_module
 from typing import Any
 
@@ -37,7 +37,7 @@ class Tracer(tracing.Tracer):
         self.tracer = tracer
 
     @contextlib.contextmanager
-    def trace(self, operation_name: str, tags: Any = None, parent_span: Any = None) -> Iterator[Any]:
+    def trace(self, operation_name: str, tags: Any = None, parent_span: Any = None) -> Generator[Any]:
         del tags, parent_span
         with self.tracer.start_as_current_span(operation_name) as span:
             yield Span(span)

@@ -42,7 +42,6 @@ def test_ids_among_its_inputs_are_its_identity() -> None:
     found, hooks = list[Any](), Hooks()
     hooks.before("run")(lambda op: found.append((op.identity.user_id, op.identity.session_id)))
 
-
     @haystack.component
     class Greets:
         @haystack.component.output_types(greeting=str)
@@ -106,3 +105,13 @@ def test_the_handle_of_a_stream_gives_chunks_and_raises_refusals() -> None:
     for kind in ("llm.call", "run"):
         with recorder(refused(kind)), pytest.raises(Reject, match="not today"):
             asyncio.run(read())
+
+
+def test_a_breakpoint_is_an_interruption() -> None:
+    point: Any = import_module("haystack.dataclasses.breakpoints").Breakpoint
+    error: Any = import_module("haystack.core.errors").BreakpointException
+    with recorder(Hooks()) as seen, pytest.raises(error):
+        made = haystack.Pipeline()
+        made.add_component("model", own(Body()))
+        made.run(data(), break_point=point(component_name="model"))
+    assert [(one.attributes or {})["spanhook.status"] for one in seen.spans] == ["interrupted"]

@@ -19,6 +19,7 @@ from spanhook.cli.conformance.libraries.haystack_ways import (
     messages,
     own,
     tool,
+    tools,
     using,
 )
 from spanhook.cli.conformance.subject import RAISED, Body
@@ -107,7 +108,7 @@ def test_a_refusal_is_an_exception_of_the_librarys_too() -> None:
     with recorder(hooks), pytest.raises(_ERRORS.ToolInvocationError) as refused:
         tool(body).invoke(query="tea")
     assert isinstance(refused.value, Reject)
-    assert (refused.value.status_code, refused.value.tool_name, body.runs) == (402, "look_up", 0)
+    assert (refused.value.status_code, getattr(refused.value, "tool_name", ""), body.runs) == (402, "look_up", 0)
 
 
 def test_agents_that_raise_what_tools_raise_raise_refusals() -> None:
@@ -205,3 +206,16 @@ def test_a_tool_inside_of_a_tool_is_an_operation_of_its_own() -> None:
     with recorder(Hooks()) as seen:
         assert made_of(outer).invoke(query=ASK) == ASK
     assert [one.name for one in seen.spans] == ["execute_tool idle", "execute_tool outer"]
+
+
+def test_an_agent_as_a_tool_has_the_name_of_the_tool() -> None:
+    if not hasattr(tools, "AgentTool"):
+        pytest.skip("this version has no agents as tools of their own sort")
+    asking = tools.AgentTool(agent=agent(own(Body(), "it is tea")), name="look_up", description="Ask.")
+    asked = ("look_up", {"messages": [{"role": "user", "content": ASK}]})
+    with recorder(Hooks()) as seen:
+        result = agent(own(None, asked, ""), asking).run(messages())
+    assert result["last_message"].text == "it is tea"
+    assert [one.name for one in seen.spans] == [
+        *("chat own", "chat own", "invoke_agent look_up", "execute_tool look_up", "chat own", "invoke_agent Agent")
+    ]

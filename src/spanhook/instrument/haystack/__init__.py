@@ -4,6 +4,7 @@ Chat generators have a protocol in common, but no base class. So they are gated 
 component class that follows it, whoever calls them: agents, pipelines, other components, the application itself.
 """
 
+from spanhook.instrument.haystack.control import control
 from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.instrument.layers import HAYSTACK_MODEL
 from spanhook.model import Attempts, Block, MetaPoint, Point
@@ -51,6 +52,7 @@ class HaystackInstrumentor(Instrumentor):
 
     library = "haystack"
     kinds = frozenset(("agent.invoke", "llm.call", "run", "tool.execute"))
+    control = staticmethod(control)
     table = (
         _model("run", "sync"),
         _model("run_async", "async"),
