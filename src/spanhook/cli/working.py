@@ -40,7 +40,7 @@ def worker(file: str | None, agents: tuple[str, ...], lease: float, drain: float
     from spanhook.errors import ConfigurationError, StoreError
     from spanhook.jobs import load_agent
     from spanhook.jobs.workers import WorkerSettings, work
-    from spanhook.server import read_settings
+    from spanhook.server import read_settings, tell_of_job
 
     settings = read_settings(
         file,
@@ -67,6 +67,7 @@ def worker(file: str | None, agents: tuple[str, ...], lease: float, drain: float
         click.echo(f"spanhook works for {queue} and {database}")
 
     try:
-        asyncio.run(work(how, loaded, started))
+        told = tell_of_job if settings.webhooks is not None else None
+        asyncio.run(work(how, loaded, started, told=told))
     except StoreError as error:
         raise ConfigurationError(f"{error}; see --database") from error

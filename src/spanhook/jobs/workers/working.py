@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spanhook.jobs.agents import Agent
+from spanhook.jobs.job import Job
 from spanhook.jobs.queued import QueuedRunner, tell
 from spanhook.jobs.running import QueueError, RunnerSettings
 from spanhook.jobs.workers.queue import JobQueue
@@ -34,13 +35,20 @@ class WorkerSettings:
     drain_s: float = 25.0
 
 
-async def work(settings: WorkerSettings, agents: Mapping[str, Agent], started: Callable[[str, str], None]) -> None:
+async def work(
+    settings: WorkerSettings,
+    agents: Mapping[str, Agent],
+    started: Callable[[str, str], None],
+    *,
+    told: Callable[[Any, Job], None] | None = None,
+) -> None:
     """Run jobs until SIGTERM or SIGINT.
 
     Args:
         settings: What can be set.
         agents: The agents, by name.
         started: Called with the addresses of queue and database, once jobs are taken.
+        told: As of ``SQLJobs``: told of each change of a job, in its transaction.
 
     Raises:
         ConfigurationError: An address cannot be used.
@@ -53,7 +61,7 @@ async def work(settings: WorkerSettings, agents: Mapping[str, Agent], started: C
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
     queue = JobQueue(settings.queue)
     database = await Database.open(settings.database)
-    jobs = SQLJobs(database)
+    jobs = SQLJobs(database, told=told)
     how = RunnerSettings(concurrency=settings.concurrency, lease_s=settings.lease_s, drain_s=settings.drain_s)
     runner = QueuedRunner(agents, jobs, jobs, how, queue)
     try:
