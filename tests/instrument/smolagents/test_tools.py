@@ -240,24 +240,32 @@ def test_what_the_library_reads_of_a_tool_is_the_same(make: Any, tmp_path: Path)
     assert read("after") == without
 
 
-def test_an_image_is_shown_to_hooks_by_its_type_and_no_file_is_written(tmp_path: Path, monkeypatch: Any) -> None:
-    class Draw(smolagents.Tool):
-        name = "draw"
-        description = "Draws."
-        inputs: Any = {}
-        output_type = "image"
+class Draw(smolagents.Tool):
+    """Gives an image, of which the library makes a file whenever it is made a text."""
 
-        def forward(self) -> Any:
-            return image.new("RGB", (2, 2))
+    name = "draw"
+    description = "Draws."
+    inputs: Any = {}
+    output_type = "image"
 
-    image: Any = import_module("PIL.Image")
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    def forward(self) -> Any:
+        image: Any = import_module("PIL.Image")
+        return image.new("RGB", (2, 2))
+
+
+def test_an_image_is_shown_to_hooks_by_its_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def files(name: str) -> int:
+        folder = tmp_path / name
+        folder.mkdir()
+        monkeypatch.setattr("tempfile.tempdir", str(folder))
+        turns: Any = [("draw", {})], [("final_answer", {"answer": "image.png"})]
+        assert agent(Own(None, *turns), Draw()).run(ASK).to_raw().size == (2, 2)
+        return len(list(folder.iterdir()))
+
     seen, hooks = list[str](), Hooks()
-    hooks.after("tool.execute")(lambda op: seen.append(op.response.text))
+    hooks.after("tool.execute", names={"draw"})(lambda op: seen.append(op.response.text))
     hooks.after("agent.invoke")(lambda op: seen.append(op.response.text))
-    turns: Any = [("draw", {})], [("final_answer", {"answer": "image.png"})]
+    without = files("without")
     with recorder(hooks, settings=Settings(content="SPAN_ONLY")):
-        drawn = agent(Own(None, *turns), Draw()).run(ASK)
-    assert drawn.to_raw().size == (2, 2)
-    assert "<AgentImage>" in seen[0]
-    assert list(tmp_path.iterdir()) == []
+        assert files("with") == without
+    assert seen == ["<AgentImage>", "<AgentImage>"]

@@ -6,7 +6,7 @@ A refusal is raised. Agents make of it what they make of every exception of a to
 import inspect
 from typing import Any
 
-from smolagents.agent_types import handle_agent_output_types
+from smolagents.agent_types import AgentImage, handle_agent_output_types
 
 from spanhook import semconv
 from spanhook.instrument.smolagents.messages import as_text
@@ -72,8 +72,13 @@ def _arguments(tool: Any, args: Args, kwargs: Kwargs) -> dict[str, Any]:
 
 
 def tool_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
-    given = _arguments(instance, args, kwargs)
+    given = {name: _raw(value) for name, value in _arguments(instance, args, kwargs).items()}
     return Request(arguments=given, inputs=given)
+
+
+def _raw(value: Any) -> Any:
+    """An argument as the tool gets it: of the library's own images, a file is written whenever they are made a text."""
+    return value.to_raw() if isinstance(value, AgentImage) else value
 
 
 def tool_carries(instance: Any, args: Args, kwargs: Kwargs) -> Carried:
