@@ -214,7 +214,7 @@ THROUGH = {
     "jobs/keeping": "jobs/test_runner",
     "jobs/running": "jobs/test_runner",
     "jobs/store": "jobs/test_memory_jobs",
-    "jobs/watching": "jobs/test_runner",
+    "jobs/working": "jobs/test_runner",
     "server/routes/agents": "server/routes/test_jobs",
     "server/routes/job_models": "server/routes/test_jobs",
     "server/routes/run_models": "server/routes/test_runs",

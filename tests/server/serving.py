@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
@@ -51,7 +52,8 @@ class Served:
             finally:
                 await database.close()
 
-        return asyncio.run(opened())
+        with ThreadPoolExecutor(1) as pool:  # where a loop runs already, as in tests with a browser
+            return pool.submit(lambda: asyncio.run(opened())).result()
 
 
 @contextmanager

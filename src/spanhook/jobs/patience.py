@@ -13,7 +13,10 @@ _FIRST_S, _LONGEST_S = 0.05, 1.0
 
 
 async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
-    """Do something to its end, even if the task that waits for it is cancelled; that is raised afterwards."""
+    """Do something to its end, even if the task that waits for it is cancelled; that is raised afterwards.
+
+    A transaction that is cancelled would cost its connection, and hold an SQLite file for seconds.
+    """
     task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():

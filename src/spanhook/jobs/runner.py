@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -63,7 +64,7 @@ class Runner:
         )
         self._asking, self._turns = 0, Turns()
         self._beat: asyncio.Task[None] | None = None
-        self._closing = False
+        self._closing, self._closed = False, asyncio.Event()
 
     @property
     def running(self) -> int:
@@ -89,9 +90,9 @@ class Runner:
         """
         self._closing = True
         await self._work.close(self._settings.drain_s)
+        self._closed.set()
         if self._beat is not None:
-            self._beat.cancel()
-            await asyncio.gather(self._beat, return_exceptions=True)
+            await asyncio.wait((self._beat,))
         await self._journals.stop()
         self._watcher.stop()
 
@@ -210,7 +211,7 @@ class Runner:
 
     async def _beating(self) -> None:
         took = float("-inf")
-        while True:
+        while not self._closed.is_set():
             try:
                 for job_id in await self._claims.lost(list(self._work.jobs)):
                     self._work.stop(job_id)
@@ -222,7 +223,8 @@ class Runner:
                 internal.report("jobs.store", error)
             except Exception as error:
                 internal.report("jobs.claims", error)
-            await asyncio.sleep(self._settings.beat_s)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closed.wait(), self._settings.beat_s)
 
     async def _take_over(self) -> None:
         """Run jobs that a process has left behind, or mark them as failed."""

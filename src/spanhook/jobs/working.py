@@ -126,14 +126,14 @@ class Work:
 
     async def _run(self, job: Job) -> None:
         try:
-            journal = await self._journals.open(job.job_id)
+            journal = await uninterrupted(self._journals.open(job.job_id))
             if job.attempts or not journal.last:
                 journal.publish(STATUS, {"status": "queued"})
             async with self._slots:
                 if self._closing:
                     return
                 self._begun.add(job.job_id)
-                started = await self._claims.begin(job)
+                started = await uninterrupted(self._claims.begin(job))
                 if started is not None:
                     await self._execute(started, journal)
         finally:
