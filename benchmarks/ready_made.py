@@ -92,7 +92,7 @@ def _webhook_forwarder() -> Any:
 
     os.environ["SPANHOOK_BENCHMARK_SECRET"] = new_secret()
     outbox = f"{tempfile.mkdtemp(prefix='spanhook-benchmark-')}/webhooks.db"
-    given = {"allowed_networks": ["127.0.0.1/32"], "outbox": outbox, "events": ["*.post"]}
+    given: dict[str, Any] = {"allowed_networks": ["127.0.0.1/32"], "outbox": outbox, "events": ["*.post"]}
     return WebhookForwarder("https://127.0.0.1:1999/", "SPANHOOK_BENCHMARK_SECRET", **given)
 
 

@@ -72,6 +72,7 @@ def test_deliveries_belong_to_the_trace_of_the_operation(tmp_path: Path) -> None
         (span,) = seen.spans
         now = time.time_ns() + 10**12
         (due,) = SQLiteOutbox(str(tmp_path / "webhooks.db"), receiver.url, [SECRET]).claim(now, now, 1)
+    assert span.context is not None
     assert due.traceparent == f"00-{span.context.trace_id:032x}-{span.context.span_id:016x}-01"
 
 

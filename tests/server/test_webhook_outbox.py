@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sqlalchemy import select
 
 from spanhook.server import LOCAL
@@ -14,7 +16,8 @@ from spanhook.server.webhook_store import WebhookStore
 from spanhook.store import Outcome
 from spanhook.store.control import Database, tables
 from spanhook.webhooks import Deliverer, Destinations, Schedule, Sender
-from tests.webhooks.receiver import receiving
+from tests.webhooks.receiver import Receiver, receiving
+from tests.webhooks.test_deliverer import sender, ticking
 
 pytestmark = pytest.mark.anyio
 
@@ -44,8 +47,8 @@ async def deliveries(database: Database, hook: Webhook, state: Any = None) -> li
 
 
 def deliverer(database: Database, schedule: Schedule = SOON, **settings: Any) -> Deliverer:
-    sender = Sender(Destinations(["127.0.0.1/32"], plain_http=True), timeout=5)
-    return Deliverer(ServerOutbox(database, SEAL, **settings), sender, schedule, look_every=0.02)
+    sending = Sender(Destinations(["127.0.0.1/32"], plain_http=True), timeout=5)
+    return Deliverer(ServerOutbox(database, SEAL, **settings), sending, schedule, look_every=0.02)
 
 
 async def until_done(database: Database, *hooks: Webhook, **settings: Any) -> None:
@@ -226,3 +229,44 @@ async def test_nothing_is_sent_unsigned(database: Database) -> None:
         assert await Deliverer(ServerOutbox(database, Seal(b"x" * 32)), other, SOON).deliver_due() == 1
         assert not receiver.requests
     assert "decrypted" in (await deliveries(database, hook))[0].tried[0]["error"]
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    st.lists(st.sampled_from([200, 204, 301, 410, 429, 500, 503]), max_size=10),
+    st.lists(st.booleans(), max_size=5),
+    st.integers(1, 4),
+    st.booleans(),
+)
+def test_no_event_is_lost_whatever_is_answered_and_whoever_dies(
+    tmp_path_factory: pytest.TempPathFactory, replies: list[int], deaths: list[bool], count: int, ordered: bool
+) -> None:
+    elapsed, begun, dying = ticking(), time.time_ns(), list(deaths)
+
+    def clock() -> int:
+        return begun + elapsed()
+
+    async def run(receiver: Receiver) -> None:
+        database = await Database.open(f"sqlite:///{tmp_path_factory.mktemp('outbox')}/control.db")
+        hook, _ = await endpoint(database, receiver.url, events=["job.*"], ordered=ordered)
+        ids = [await told(database, number=number) for number in range(count)]
+        outbox = ServerOutbox(database, SEAL, most_failures=5)
+        made = Deliverer(outbox, sender(), Schedule(attempts=3), clock=clock)
+        while True:
+            if dying and dying.pop():  # somebody takes what is due, and is never heard of again
+                now = clock()
+                await asyncio.to_thread(outbox.claim, now, now + SECOND, 2)
+            elif not await made.deliver_due():
+                break
+        found = await deliveries(database, hook)
+        stands = await WebhookStore(database, SEAL).get(LOCAL, hook.webhook_id)
+        await database.close()
+        assert sorted(one.event_id for one in found) == sorted(ids)
+        arrived = [request["webhook-id"] for request in receiver.accepted]
+        assert set(arrived) == {one.event_id for one in found if one.state == "delivered"}
+        assert not any(one.state == "pending" for one in found if stands.enabled)
+        if ordered:
+            assert arrived == [one for one in ids if one in arrived]
+
+    with receiving(*replies) as receiver:
+        asyncio.run(run(receiver))

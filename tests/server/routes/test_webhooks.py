@@ -43,7 +43,7 @@ def until(found: Callable[[], bool]) -> None:
 
 
 def test_a_webhook_from_its_creation_to_its_end(server: Served) -> None:
-    with receiving(500) as receiver:
+    with receiving((500, {"Retry-After": "600"})) as receiver:
         hook = made(server, receiver.url, events=["job.*"])
         path, receiver.secret = f"/{hook['webhook_id']}", hook.pop("secret")
         assert asked(server, "GET", path) == hook
