@@ -8,7 +8,7 @@ from typing import Any, get_args
 from spanhook.jobs import FINAL, Job, JobEvent, JobStatus
 from spanhook.jobs.sql_jobs import SQLJobs
 from spanhook.schedules import CronState, Fate, Past, Running
-from spanhook.store import ApprovalRequest, open_approvals, open_states
+from spanhook.store import ApprovalRequest, open_approvals
 from spanhook.store.control import Database
 from tests.server.serving import Served
 
@@ -56,10 +56,7 @@ def fill_schedules(server: Served) -> None:
         for n, fate in enumerate(fates)
     )
     running = (Running("exec_9", now, now + timedelta(days=1)),)
-    state = CronState("0 9 1 1 * Europe/Berlin", now, running, (now,), past).as_text()
-    states = open_states(server.database_url)
-    states.change("cron:morning-report", lambda _: (state, None))
-    states.close()
+    server.keep_schedule("morning-report", CronState("0 9 1 1 * Europe/Berlin", now, running, (now,), past))
 
 
 def fill(server: Served) -> None:

@@ -14,7 +14,9 @@ import httpx
 import jwt
 import uvicorn
 
+from spanhook.schedules import CronState
 from spanhook.server import LOCAL, KeyStore, ServerSettings, Tokens
+from spanhook.server.cron_states import CronStates
 from spanhook.server.running import listen, serve_on
 from spanhook.store.control import Database
 
@@ -54,6 +56,14 @@ class Served:
 
         with ThreadPoolExecutor(1) as pool:  # where a loop runs already, as in tests with a browser
             return pool.submit(lambda: asyncio.run(opened())).result()
+
+    def keep_schedule(self, cron_id: str, state: CronState) -> None:
+        """Let a schedule be known so."""
+
+        async def keep(database: Database) -> None:
+            CronStates(database).change(f"cron:{cron_id}", lambda _: (state.as_text(), None))
+
+        self.with_database(keep)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from spanhook.jobs.workers import JobQueue
 from spanhook.schedules import Scheduler
 from spanhook.server.authentication import Authentication
 from spanhook.server.budgets import Budgets
+from spanhook.server.cron_states import CronStates, telling
 from spanhook.server.dry_runs import DryRuns
 from spanhook.server.handlers import Handlers
 from spanhook.server.hook_store import HookStore
@@ -22,7 +23,6 @@ from spanhook.server.scheduling import Jobs
 from spanhook.server.sets import Sets, read_signing_key
 from spanhook.server.settings import ServerSettings
 from spanhook.server.webhooks import Webhooks
-from spanhook.store import open_states
 from spanhook.store.control import Database, IngestLimits, Ingestor, Retention, RetentionLimits
 
 _DAY_S = 86_400.0
@@ -83,8 +83,9 @@ class Services:
             self.runner = QueuedRunner(self._agents, jobs, jobs, settings, self._queue, told=told)
         self.measures.watch_jobs(self.runner)
         await self.runner.start()
-        states = open_states(self.settings.database) if self.settings.cron else None
-        self.scheduler = Scheduler(self.settings.cron, Jobs(self.runner), states)
+        cron = self.settings.cron
+        states = CronStates(self.database, telling(cron) if self.webhooks is not None else None)
+        self.scheduler = Scheduler(cron, Jobs(self.runner), states)
         await self.scheduler.start()
         try:
             async with AsyncExitStack() as stack:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from spanhook.schedules import CronState, Past
-from spanhook.store import SQLiteStates
 from tests.server.browsing import Browser
 from tests.server.serving import served
 
@@ -20,14 +19,10 @@ def test_schedules_are_shown_to_their_tenant(tmp_path: Path) -> None:
     (tmp_path / "clocked_agents.py").write_text("async def echo(given):\n    return given\n")
     agents = {"echo": {"target": f"{tmp_path}/clocked_agents.py:echo"}}
     cron = [entry("mine", "acme"), entry("off", "acme", enabled=False), entry("theirs", "globex")]
-    with served(tmp_path):
-        pass
-    states = SQLiteStates(str(tmp_path / "control.db"))
     failed = Past(TICK, "failed", TICK, "exec_1", "job_1", "<b>no</b>")
     missed = Past(TICK + timedelta(hours=1), "missed", TICK)
-    known = CronState("0 0 1 1 * UTC", datetime.now(UTC), recent=(failed, missed)).as_text()
-    states.change("cron:mine", lambda _: (known, None))
-    states.close()
+    with served(tmp_path) as before:
+        before.keep_schedule("mine", CronState("0 0 1 1 * UTC", datetime.now(UTC), recent=(failed, missed)))
     with served(tmp_path, api_keys=True, agents=agents, cron=cron) as server:
         browser = Browser(server, **server.key("acme", "jobs:read"))
         shown = browser.open("/schedules")

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from spanhook.schedules import CronState
-from spanhook.store import SQLiteStates
 from tests.server.serving import Served, served
 
 APP = """
@@ -34,13 +33,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
     folder: Path = tmp_path_factory.mktemp("schedules")
     (folder / "scheduled_agents.py").write_text(APP)
     agents = {one: {"target": f"{folder}/scheduled_agents.py:{one}"} for one in ("echo", "failing")}
-    with served(folder):
-        pass  # the database has its tables now
-    states = SQLiteStates(str(folder / "control.db"))
-    before = CronState("0 0 1 1 * UTC", datetime.now(UTC) - timedelta(days=400)).as_text()
-    for one in ("news", "bad"):
-        states.change(f"cron:{one}", lambda _: (before, None))
-    states.close()
+    with served(folder) as before:
+        for cron_id in ("news", "bad"):
+            before.keep_schedule(cron_id, CronState("0 0 1 1 * UTC", datetime.now(UTC) - timedelta(days=400)))
     with served(folder, api_keys=True, agents=agents, cron=CRON) as one:
         yield one
 

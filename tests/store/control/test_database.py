@@ -84,7 +84,7 @@ async def test_a_filled_older_database_is_brought_up_to_date(url: str) -> None:
         await connection.execute(insert(tables.audit).values(sequence=1, entry="{}", hash="a"))
         await connection.execute(insert(tables.processes).values(process_id="one", hooks=[{"name": "h"}]))
         await connection.execute(text("ALTER TABLE spanhook_processes DROP COLUMN executions"))
-        for table in (tables.webhooks, tables.webhook_deliveries, tables.jobs, tables.job_events):
+        for table in (tables.webhooks, tables.webhook_deliveries, tables.jobs, tables.job_events, tables.schedules):
             await connection.run_sync(table.drop)
         await connection.execute(text(f"UPDATE {VERSIONS} SET version_num = '0001'"))
     await ingestor.close()

@@ -6,7 +6,7 @@ cannot choose: rows of different owners never meet, whatever ids they have.
 """
 
 from spanhook.store.control.tables._base import metadata
-from spanhook.store.control.tables._jobs import job_events, jobs
+from spanhook.store.control.tables._jobs import job_events, jobs, schedules
 from spanhook.store.control.tables._managed import (
     api_keys,
     audit,
@@ -52,6 +52,7 @@ __all__ = [
     "run_hooks",
     "run_models",
     "runs",
+    "schedules",
     "settings",
     "spans",
     "usage",

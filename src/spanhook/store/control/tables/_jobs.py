@@ -1,4 +1,4 @@
-"""Background runs, and what happens in them."""
+"""Background runs, what happens in them, and schedules of them."""
 
 from sqlalchemy import Column, Index, Table
 
@@ -37,3 +37,6 @@ job_events = Table(
     number("time_ns"),
 )
 """The last events of each job, numbered without gaps."""
+
+schedules = Table("spanhook_schedules", metadata, text_column("schedule_key", key=True), text_column("state"))
+"""What is known of each schedule between its ticks, as JSON."""

@@ -1,4 +1,4 @@
-"""Background runs and their events."""
+"""Background runs, their events, and states of schedules."""
 
 from typing import Any
 
@@ -36,6 +36,12 @@ def upgrade() -> None:
         sa.Column("data", sa.Text(), nullable=False, server_default="null"),
         _number("time_ns"),
         sa.PrimaryKeyConstraint("job_id", "event_id", name="pk_spanhook_job_events"),
+    )
+    op.create_table(
+        "spanhook_schedules",
+        sa.Column("schedule_key", sa.Text(), nullable=False),
+        sa.Column("state", sa.Text(), nullable=False, server_default=""),
+        sa.PrimaryKeyConstraint("schedule_key", name="pk_spanhook_schedules"),
     )
 
 

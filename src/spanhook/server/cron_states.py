@@ -1,0 +1,92 @@
+"""States of schedules in the control plane's database, and what webhooks are told of ticks."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, bindparam, func, insert, select, update
+
+from spanhook.schedules import CronEntry, CronState, Past, Running
+from spanhook.server.webhook_outbox import publish
+from spanhook.store.control import Database
+from spanhook.store.control.tables import schedules
+
+T = TypeVar("T")
+Told = Callable[[Connection, str, str | None, str], None]
+"""Told of each change: the transaction, the key, the text before and the text after."""
+
+CRON_EVENTS = tuple(
+    f"cron.{what}" for what in ("started", "completed", "failed", "cancelled", "missed", "overlapping", "lost")
+)
+"""What webhooks are told of a tick: that it is run, and what became of it."""
+
+
+class CronStates:
+    """States of schedules in the control plane's database. See ``States``, whose methods these are; threads use them.
+
+    Args:
+        database: The open database.
+        told: Told of each change, in its transaction; what it raises undoes that.
+    """
+
+    def __init__(self, database: Database, told: Told | None = None) -> None:
+        self._database, self._told = database, told
+
+    def change(self, key: str, change: Callable[[str | None], tuple[str, T]]) -> T:
+        """Change the text of a key; nobody else changes it meanwhile."""
+        with self._database.writing_here() as connection:
+            if connection.dialect.name == "postgresql":  # a key without a row cannot be locked
+                connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(bindparam("key", key), 0))))
+            found = connection.execute(select(schedules.c.state).where(schedules.c.schedule_key == key)).scalar()
+            state, result = change(found)
+            if state != found:
+                if found is None:
+                    connection.execute(insert(schedules).values(schedule_key=key, state=state))
+                else:
+                    connection.execute(update(schedules).where(schedules.c.schedule_key == key).values(state=state))
+                if self._told is not None:
+                    self._told(connection, key, found, state)
+        return result
+
+    def read(self, keys: Sequence[str]) -> dict[str, str]:
+        """The texts of those of the keys that have one."""
+        query = select(schedules.c.schedule_key, schedules.c.state).where(schedules.c.schedule_key.in_(keys))
+        with self._database.reading_here() as connection:
+            return {row.schedule_key: row.state for row in connection.execute(query)}
+
+    def close(self) -> None:
+        """Leave the database open: it is not this object's."""
+
+
+def telling(entries: Sequence[CronEntry]) -> Told:
+    """What puts the events of ticks into the outbox: ``CRON_EVENTS``, with the changes themselves."""
+    by_key = {f"cron:{entry.id}": entry for entry in entries}
+
+    def told(connection: Connection, key: str, before: str | None, after: str) -> None:
+        entry = by_key[key]
+        for event, what in _news(_read(before), CronState.from_text(after)):
+            facts = {"cron_id": entry.id, "agent_name": entry.agent, **what}
+            publish(connection, entry.tenant_id, event, facts, subject=entry.id, trace="")
+
+    return told
+
+
+def _read(state: str | None) -> CronState | None:
+    try:
+        return None if state is None else CronState.from_text(state)
+    except ValueError:  # it begins anew
+        return None
+
+
+def _news(before: CronState | None, after: CronState) -> list[tuple[str, dict[str, Any]]]:
+    known_running = {one.execution_id for one in before.running} if before is not None else set[str]()
+    known_recent = set(before.recent) if before is not None else set[Past]()
+    over = [(f"cron.{one.fate}", _facts(one)) for one in after.recent if one not in known_recent]
+    begun = [("cron.started", _facts(one)) for one in after.running if one.execution_id not in known_running]
+    return over + begun
+
+
+def _facts(one: Past | Running) -> dict[str, Any]:
+    facts = {"tick": one.tick.isoformat(), "execution_id": one.execution_id}
+    if isinstance(one, Past):
+        facts |= {"at": one.at.isoformat(), "job_id": one.job_id, "reason": one.error}
+    return {name: value for name, value in facts.items() if value}
