@@ -29,6 +29,9 @@ def hint(name: str, also: Iterable[str] = ()) -> str:
     others = (one for known in KNOWN for one in (known.library, *known.distributions))
     if plain(name) in map(plain, others):
         return f"; {name!r} is known, but spanhook does not bind it"
+    imported = [one.library for one in INSTRUMENTORS.values() if plain(one.module) == plain(name)]
+    if imported:
+        return f"; did you mean {imported[0]!r}?"
     import difflib  # only those who mistype need it
 
     names = [*also, *(one for declared in INSTRUMENTORS.values() for one in declared.names)]

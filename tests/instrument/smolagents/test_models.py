@@ -292,3 +292,30 @@ def test_what_only_the_client_knows_is_reported(streams: bool) -> None:
     attributes = seen.spans[0].attributes or {}
     assert attributes["gen_ai.response.finish_reasons"] == ("stop",)
     assert attributes["gen_ai.response.id"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "named", "provider", "model"),
+    [
+        ("LiteLLMModel", "anthropic/claude-x", "anthropic", "claude-x"),
+        ("LiteLLMModel", "gemini/gemini-x", "gcp.gemini", "gemini-x"),
+        ("LiteLLMModel", "gpt-x", "openai", "gpt-x"),
+        ("AzureOpenAIServerModel", "gpt-x", "azure.ai.openai", "gpt-x"),
+        ("InferenceClientModel", "org/model-x", "huggingface", "org/model-x"),
+    ],
+)
+def test_providers_and_models_have_the_names_of_the_conventions(
+    kind: str, named: str, provider: str, model: str
+) -> None:
+    class Here(getattr(models, kind)):
+        def __init__(self) -> None:
+            self.model_id, self.kwargs = named, {}
+
+        def generate(self, *_args: Any, **_given: Any) -> Any:
+            return models.ChatMessage(role="assistant", content="tea")
+
+    with recorder(Hooks()) as seen:
+        Here().generate(messages())
+    (span,) = seen.spans
+    attributes = span.attributes or {}
+    assert (attributes["gen_ai.provider.name"], attributes["gen_ai.request.model"]) == (provider, model)

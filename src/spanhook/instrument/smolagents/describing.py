@@ -41,7 +41,7 @@ def _names(model: Any) -> tuple[str, str]:
     if known != _LITELLM:
         return _PROVIDERS.get(known, semconv.UNKNOWN_PROVIDER), named
     first, slash, rest = named.partition("/")
-    if not slash or not first or not hasattr(model, "api_base"):
+    if not slash or not first:
         return "openai", named
     return _ROUTED.get(first, first), rest
 
