@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from spanhook import semconv
+from spanhook.instrument.addresses import address_of
 from spanhook.instrument.parameters import PARAMETERS, note_parameter
 from spanhook.model import Attributes
 
@@ -25,6 +26,7 @@ _PROVIDERS = {
 }
 """Names of providers where they differ from those of the library's modules."""
 _UNNAMED = frozenset(("mock", "llm", "fallback"))
+_SERVERS = ("api_base_url", "azure_endpoint")
 _MODELS = ("model", "azure_deployment", "model_name", "model_id")
 
 
@@ -58,6 +60,18 @@ def parameters_of(generator: Any, given: Any) -> Mapping[str, Any]:
     return parameters
 
 
+def _note_server(attributes: Attributes, generator: Any) -> None:
+    """Add the server, if the generator was told of one."""
+    given = (getattr(generator, name, None) for name in _SERVERS)
+    url = next((one for one in given if isinstance(one, str) and one), "")
+    try:
+        host, port = address_of(url)
+    except ValueError:
+        return  # the client says what is wrong with it
+    if host:
+        attributes[semconv.SERVER_ADDRESS], attributes[semconv.SERVER_PORT] = host, port
+
+
 def describe(generator: Any, given: Any) -> Attributes:
     """Start attributes of a call, given its ``generation_kwargs``."""
     module = _module(generator)
@@ -69,6 +83,7 @@ def describe(generator: Any, given: Any) -> Attributes:
     named = model_of(generator)
     if named:
         attributes[semconv.GEN_AI_REQUEST_MODEL] = named
+    _note_server(attributes, generator)
     parameters = parameters_of(generator, given)
     for name, (key, number) in PARAMETERS.items():
         value = parameters.get(name)

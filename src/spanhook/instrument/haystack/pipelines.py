@@ -22,7 +22,7 @@ def pipeline_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
     metadata = getattr(instance, "metadata", None)
     named = cast("Mapping[str, Any]", metadata).get("name") if isinstance(metadata, Mapping) else None
     named = named if isinstance(named, str) and named else type(instance).__name__
-    return {semconv.GEN_AI_PROVIDER_NAME: PROVIDER, semconv.GEN_AI_WORKFLOW_NAME: named}
+    return {semconv.GEN_AI_WORKFLOW_NAME: named}
 
 
 def _data(args: Args, kwargs: Kwargs) -> Mapping[str, Any]:

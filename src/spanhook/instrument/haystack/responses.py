@@ -1,6 +1,7 @@
 """What a chat generator returns: replies, and what each of them reports."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from haystack.dataclasses import ChatMessage
@@ -86,6 +87,6 @@ def amended(before: Any, value: Any) -> dict[str, Any]:
     if isinstance(value, Mapping) and "replies" in value:
         return made
     metas = [one.meta for one in replies_of(before)]
-    for one, meta in zip(made["replies"], metas, strict=False):
-        one.meta.update({**meta, **one.meta})
-    return {**before, **made} if isinstance(before, Mapping) else made
+    told = [replace(one, _meta={**meta, **one.meta}) for one, meta in zip(made["replies"], metas, strict=False)]
+    replies = [*told, *made["replies"][len(told) :]]
+    return {**(before if isinstance(before, Mapping) else {}), "replies": replies}
