@@ -357,6 +357,7 @@ def test_what_the_document_shows_can_be_used(
     write: Write, form: str, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(HOOKS, "hooks.py")
+    write("async def report(given):\n    return given\n", "app.py")
     monkeypatch.setenv("REDIS_URL", "redis://127.0.0.1:6379/0")
 
     file = read_file(write(text, {"yaml": "spanhook.yaml", "toml": "pyproject.toml"}[form]))
