@@ -130,7 +130,8 @@ def openai_model(body: Body) -> Any:
     made: Any = import_module("haystack.components.generators.chat").OpenAIChatGenerator
     url = openai().url_for(Line(body, lambda _seen: Tokens().total))
     key = import_module("haystack.utils").Secret.from_token("test")
-    return made(api_key=key, api_base_url=url, model="gpt-4o-mini", max_retries=0)
+    once: dict[str, Any] = {"headers": {"connection": "close"}}  # nobody closes its client
+    return made(api_key=key, api_base_url=url, model="gpt-4o-mini", max_retries=0, http_client_kwargs=once)
 
 
 def agent(model: Any, *given: Any, **others: Any) -> Any:
