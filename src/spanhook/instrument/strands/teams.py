@@ -22,10 +22,7 @@ def chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
 
 def team_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
     named = str(getattr(instance, "id", None) or "")
-    return {
-        semconv.GEN_AI_PROVIDER_NAME: PROVIDER,
-        semconv.GEN_AI_WORKFLOW_NAME: named or type(instance).__name__,
-    }
+    return {semconv.GEN_AI_WORKFLOW_NAME: named or type(instance).__name__}
 
 
 def team_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
