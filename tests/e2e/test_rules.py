@@ -40,6 +40,8 @@ NOT_OF_A_LOAD = {
     "SpanhookApprovalWaiting": "half an hour later: its unit tests alone",
     "SpanhookPolicyCircuitOpen": "the circuits of a load's policies never open: test_guards.py",
     "SpanhookPolicySlow": "of how fast the machine is: its unit tests alone",
+    "SpanhookWebhooksWaiting": "of control planes, of which none is scraped: its unit tests alone",
+    "SpanhookWebhooksGivenUp": "of control planes, of which none is scraped: its unit tests alone",
 }
 
 
