@@ -80,4 +80,5 @@ PIPELINE = Adapter(
     answer=pipeline_answer,
     chunks=Outputs,
     answer_chunks=pipeline_parts,
+    pools=True,  # extractors and retrievers ask models in threads
 )
