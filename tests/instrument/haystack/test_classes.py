@@ -88,6 +88,19 @@ class Elsewhere(Own):
         return await super().run_async(messages, None, None, tools)
 
 
+@component
+class Anything:
+    """Names nothing of what it takes."""
+
+    def __init__(self, script: Script) -> None:
+        self.script = script
+
+    @component.output_types(replies=REPLIES)
+    def run(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        asked = args[0] if args else kwargs["messages"]
+        return {"replies": [self.script.next([*asked], None)[0]]}
+
+
 def by_place(model: Any) -> Any:
     return model.run(messages())
 
@@ -104,6 +117,10 @@ def later_by_name(model: Any) -> Any:
     return asyncio.run(model.run_async(messages=messages()))
 
 
+def alone(model: Any) -> Any:
+    return model.run(messages()[0])
+
+
 def of_an_agent(model: Any) -> Any:
     return agent(model).run(messages())
 
@@ -118,6 +135,10 @@ def prompted_later(model: Any) -> Any:
 
 def elsewhere(model: Any) -> Any:
     return model.run(None, messages())
+
+
+def elsewhere_alone(model: Any) -> Any:
+    return model.run(None, messages()[0])
 
 
 def elsewhere_later(model: Any) -> Any:
@@ -139,11 +160,16 @@ WAYS: list[tuple[Callable[[Script], Any], Callable[[Any], Any]]] = [
     (Prompted, prompted_later),
     (Elsewhere, elsewhere),
     (Elsewhere, elsewhere_later),
+    (Anything, by_place),
+    (Anything, by_name),
 ]
+ALONE = [(Passes, alone), (Anything, alone), (Elsewhere, elsewhere_alone)]
+"""Ways that only some generators know."""
+
 EACH = pytest.mark.parametrize(("cls", "way"), WAYS, ids=lambda one: one.__name__)
 
 
-@EACH
+@pytest.mark.parametrize(("cls", "way"), [*WAYS, *ALONE], ids=lambda one: one.__name__)
 def test_every_model_can_be_refused(cls: Any, way: Any) -> None:
     body, hooks = Body(), Hooks()
 

@@ -3,6 +3,7 @@
 import inspect
 import weakref
 from collections.abc import Iterator
+from typing import Any
 
 from spanhook.instrument.signatures import Signature
 
@@ -21,11 +22,16 @@ def takes_messages(cls: type) -> bool:
     if any((one.__module__, one.__name__) in _OTHERS for one in cls.__mro__):
         return False
     parameters = _parameters(cls)
-    return "messages" in parameters or _is_open(parameters)
+    return "messages" in parameters or _has(parameters, inspect.Parameter.VAR_KEYWORD)
 
 
-def _is_open(parameters: dict[str, inspect.Parameter]) -> bool:
-    return any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
+def takes_any(cls: type) -> bool:
+    """Whether a class's ``run`` takes whatever it is given by position."""
+    return _has(_parameters(cls), inspect.Parameter.VAR_POSITIONAL)
+
+
+def _has(parameters: dict[str, inspect.Parameter], kind: Any) -> bool:
+    return any(one.kind is kind for one in parameters.values())
 
 
 def _parameters(cls: type) -> dict[str, inspect.Parameter]:
@@ -58,6 +64,6 @@ def accepts(cls: type, name: str) -> bool:
     for parameters in _all_parameters(cls):
         if name in parameters:
             return True
-        if not _is_open(parameters):
+        if not _has(parameters, inspect.Parameter.VAR_KEYWORD):
             return False
     return True

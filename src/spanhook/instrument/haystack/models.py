@@ -6,7 +6,7 @@ from typing import Any
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
-from spanhook.instrument.haystack.arguments import given, having
+from spanhook.instrument.haystack.arguments import given, having, outputs_of
 from spanhook.instrument.haystack.callbacks import announced, callback_of, hold
 from spanhook.instrument.haystack.describing import describe, model_of
 from spanhook.instrument.haystack.messages import (
@@ -30,8 +30,7 @@ def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
 
     One that does not say what it gives may be a generator, which agents ask without looking at that.
     """
-    outputs = getattr(instance, "__haystack_output__", None)
-    declared = outputs._sockets_dict if outputs is not None else {}
+    declared = outputs_of(instance)
     if declared and "replies" not in declared:
         return None
     return None if given(instance, args, kwargs, "messages") is None else MODEL
