@@ -15,7 +15,9 @@ from spanhook.cli.conformance.libraries.haystack_ways import (
     Script,
     agent,
     component,
+    haystack,
     messages,
+    own,
 )
 from spanhook.cli.conformance.servers.openai_server import Reply
 from spanhook.cli.conformance.subject import Body
@@ -145,7 +147,7 @@ def elsewhere_later(model: Any) -> Any:
     return asyncio.run(model.run_async(None, messages()))
 
 
-WAYS: list[tuple[Callable[[Script], Any], Callable[[Any], Any]]] = [
+WAYS: list[tuple[Any, Callable[[Any], Any]]] = [
     (Undeclared, by_place),
     (Undeclared, of_an_agent),
     (Open, by_name),
@@ -189,7 +191,7 @@ def test_every_model_is_one_call_whose_messages_hooks_see_and_change(cls: Any, w
     @hooks.before("llm.call")
     def change(op: Operation) -> None:
         asked.append([one["parts"][0]["content"] for one in op.request.messages])
-        op.replace(messages=["Say goodbye."])
+        op.replace(messages=[{"role": "user", "parts": [{"type": "text", "content": "Say goodbye."}]}])
 
     with recorder(hooks) as seen:
         way(cls(Script(body)))
@@ -264,8 +266,6 @@ def test_a_generator_that_is_no_component_and_takes_anything_is_gated() -> None:
 
 
 def test_a_pipeline_as_a_component_is_no_model() -> None:
-    from spanhook.cli.conformance.libraries.haystack_ways import haystack, own
-
     body = Body()
     pipeline = haystack.Pipeline()
     pipeline.add_component("model", own(body))
@@ -275,3 +275,35 @@ def test_a_pipeline_as_a_component_is_no_model() -> None:
     with recorder(Hooks()) as seen:
         assert made.run(messages=messages())["replies"][0].text == Reply.text
     assert [one.name for one in seen.spans] == ["chat own", "invoke_workflow Pipeline"]
+
+
+def test_generators_that_components_hold_are_met_when_a_pipeline_runs() -> None:
+    class Plain:
+        runs = 0
+
+        def run(self, messages: Any) -> dict[str, Any]:
+            type(self).runs += 1
+            return {"replies": [ChatMessage.from_assistant("hi")]}
+
+    @component
+    class Routes:
+        """Holds generators that are no components, in a table."""
+
+        def __init__(self) -> None:
+            self.models = {"plain": Plain()}
+
+        @component.output_types(text=str)
+        def run(self, text: str) -> dict[str, Any]:
+            return {"text": self.models["plain"].run(messages=[ChatMessage.from_user(text)])["replies"][0].text}
+
+    hooks = Hooks()
+
+    @hooks.before("llm.call")
+    def refuse(op: Operation) -> None:
+        raise Reject("not today")
+
+    pipeline = haystack.Pipeline()
+    pipeline.add_component("routes", Routes())
+    with recorder(hooks), pytest.raises(Reject, match="not today"):
+        pipeline.run({"routes": {"text": ASK}})
+    assert Plain.runs == 0

@@ -140,9 +140,10 @@ def test_models_that_a_component_asks_in_threads_are_inside_of_the_run() -> None
     with recorder(hooks) as seen:
         result = extractor(body).run(documents())
     assert [one.meta["topic"] for one in result["extracts"]["documents"]] == ["tea", "tea"]
-    run = next(one for one in seen.spans if one.name == "invoke_workflow extracts")
-    models = [one for one in seen.spans if one.name == "chat own"]
-    assert [one.parent and one.parent.span_id for one in models] == [run.context.span_id] * 2
+    assert [one.name for one in seen.spans] == ["chat own", "chat own", "invoke_workflow extracts"]
+    *models, run = seen.spans
+    inside = run.get_span_context()
+    assert [one.parent and one.parent.span_id for one in models] == [inside and inside.span_id] * 2
     assert totals == [body.runs] == [2]
 
 
