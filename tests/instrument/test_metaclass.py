@@ -29,8 +29,8 @@ class Silent(metaclass=Meta):
 
 
 class Holder(metaclass=Meta):
-    def __init__(self, *parts: Any) -> None:
-        self.first, self.rest = parts[0], list(parts[1:])
+    def __init__(self, *parts: Any, **named: Any) -> None:
+        self.first, self.rest, self.named = parts[0], list(parts[1:]), named
 
 
 class Mixin:
@@ -122,11 +122,15 @@ def test_what_stands_in_is_bound_once_something_holds_it() -> None:
         def run(self, value: int) -> str:
             return f"listed {value}"
 
-    plain, listed = Plain(), Listed()
+    class Named:
+        def run(self, value: int) -> str:
+            return f"named {value}"
+
+    plain, listed, named = Plain(), Listed(), Named()
     assert plain.run(0) == "plain 0"
-    Holder(plain, listed, 5, "text", None)
-    assert (plain.run(1), listed.run(2)) == ("plain 1", "listed 2")
-    assert CALLS == [("Plain", 1), ("Listed", 2)]
+    Holder(plain, listed, 5, "text", None, name=named)
+    assert (plain.run(1), listed.run(2), named.run(3)) == ("plain 1", "listed 2", "named 3")
+    assert CALLS == [("Plain", 1), ("Listed", 2), ("Named", 3)]
 
 
 def test_what_was_held_before_is_bound_by_meeting_it() -> None:

@@ -2,12 +2,15 @@
 
 import weakref
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, cast
 
 from spanhook.diagnostics import internal, log
 from spanhook.instrument._family import ByClass, descendants
 from spanhook.instrument._wrapping import Binding, Wrapper, static
 
+_FIRST = 100
+"""How many elements of a container are looked at: it may also be one for data."""
 _families = weakref.WeakSet["MetaFamily"]()
 
 
@@ -124,10 +127,12 @@ class MetaFamily:
 
 
 def _parts_of(instance: Any) -> Iterator[object]:
-    """What an instance holds in its attributes, and in lists among these."""
+    """What an instance holds in its attributes, and among the first of lists and of the values of dicts there."""
     held = cast("dict[str, object]", getattr(instance, "__dict__", {}))
     for value in list(held.values()):
         if isinstance(value, list | tuple):
-            yield from cast("list[object]", value)
+            yield from cast("list[object]", value[:_FIRST])
+        elif isinstance(value, dict):
+            yield from list(islice(cast("dict[object, object]", value).values(), _FIRST))
         else:
             yield value

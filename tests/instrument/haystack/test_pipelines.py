@@ -115,3 +115,82 @@ def test_a_breakpoint_is_an_interruption() -> None:
         made.add_component("model", own(Body()))
         made.run(data(), break_point=point(component_name="model"))
     assert [(one.attributes or {})["spanhook.status"] for one in seen.spans] == ["interrupted"]
+
+
+# ------------------------------------------------------------------------------------------------- other components
+
+
+def extractor(body: Body, **options: Any) -> Any:
+    """A pipeline with a component that asks its model in threads."""
+    made: Any = import_module("haystack.components.extractors").LLMMetadataExtractor
+    pipeline = haystack.Pipeline(metadata={"name": "extracts"})
+    model = own(body, '{"topic": "tea"}')
+    pipeline.add_component("extracts", made("{{ document.content }}", model, ["topic"], **options))
+    return pipeline
+
+
+def documents() -> Any:
+    document: Any = import_module("haystack").Document
+    return {"extracts": {"documents": [document(content=one) for one in ("green", "black")]}}
+
+
+def test_models_that_a_component_asks_in_threads_are_inside_of_the_run() -> None:
+    body, totals, hooks = Body(), list[Any](), Hooks()
+    hooks.after("run")(lambda op: totals.append(op.usage.llm_calls))
+    with recorder(hooks) as seen:
+        result = extractor(body).run(documents())
+    assert [one.meta["topic"] for one in result["extracts"]["documents"]] == ["tea", "tea"]
+    assert [one.name for one in seen.spans] == ["chat own", "chat own", "invoke_workflow extracts"]
+    *models, run = seen.spans
+    inside = run.get_span_context()
+    assert [one.parent and one.parent.span_id for one in models] == [inside and inside.span_id] * 2
+    assert totals == [body.runs] == [2]
+
+
+def test_a_tool_of_such_a_component_has_its_models_inside_of_it() -> None:
+    tool: Any = import_module("haystack.tools").ComponentTool
+    body, parents, hooks = Body(), list[Any](), Hooks()
+
+    @hooks.before("llm.call")
+    def look(op: Operation) -> None:
+        parents.append(op.parent and op.parent.kind)
+
+    component = extractor(body).get_component("extracts")
+    component.__haystack_added_to_pipeline__ = None
+    with recorder(hooks):
+        tool(component, name="extract").invoke(**documents()["extracts"])
+    assert (parents, body.runs) == (["tool.execute"] * 2, 2)
+
+
+def test_a_component_that_goes_on_after_a_refusal_does_so() -> None:
+    """As ``raise_on_failure=False`` says; with ``scope="run"``, the run ends."""
+    body = Body()
+    with recorder(refused("llm.call")):
+        assert len(extractor(body).run(documents())["extracts"]["failed_documents"]) == 2
+    hooks = Hooks()
+
+    @hooks.before("llm.call")
+    def refuse(op: Operation) -> None:
+        raise Reject("not today", scope="run")
+
+    for one, options in ((refused("llm.call"), {"raise_on_failure": True}), (hooks, dict[str, Any]())):
+        with recorder(one), pytest.raises(Reject, match="not today"):
+            extractor(body, **options).run(documents())
+    assert body.runs == 0
+
+
+def test_an_error_that_was_made_of_a_refusal_is_one() -> None:
+    made: Any = import_module("haystack.components.evaluators").LLMEvaluator
+    example = {"inputs": {"answers": "tea"}, "outputs": {"score": 1}}
+    evaluator = made(
+        instructions="Is it tea?",
+        inputs=[("answers", list[str])],
+        outputs=["score"],
+        examples=[example],
+        chat_generator=own(Body()),
+        progress_bar=False,
+    )
+    pipeline = haystack.Pipeline()
+    pipeline.add_component("evaluates", evaluator)
+    with recorder(refused("llm.call")), pytest.raises(Reject, match="not today"):
+        pipeline.run({"evaluates": {"answers": ["tea"]}})

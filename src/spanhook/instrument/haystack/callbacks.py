@@ -6,7 +6,8 @@ from typing import Any
 
 from haystack.dataclasses import StreamingChunk
 
-from spanhook.instrument.haystack.classes import accepts, signature_of
+from spanhook.instrument.haystack.arguments import given, having
+from spanhook.instrument.haystack.classes import accepts
 from spanhook.instrument.haystack.messages import text_of
 from spanhook.instrument.haystack.responses import replies_of
 from spanhook.model import Args, Kwargs, Record, current_record
@@ -17,8 +18,7 @@ _NAME = "streaming_callback"
 
 def callback_of(instance: Any, args: Args, kwargs: Kwargs) -> Tell | None:
     """The callback of a call, or else that of its generator."""
-    given = signature_of(type(instance)).given(args, kwargs, _NAME)
-    return given or getattr(instance, _NAME, None)
+    return given(instance, args, kwargs, _NAME) or getattr(instance, _NAME, None)
 
 
 def hold(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
@@ -33,7 +33,7 @@ def hold(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     told = Told(op, tell)
     op.withheld = [*(op.withheld or ()), told]
     waiting = told.keep_async if iscoroutinefunction(tell) else told.keep
-    return signature_of(type(instance)).having(args, kwargs, **{_NAME: waiting})
+    return having(instance, args, kwargs, _NAME, waiting)
 
 
 def _decides(op: Record) -> bool:

@@ -2,16 +2,19 @@
 
 import inspect
 import weakref
+from collections.abc import Iterator
+from typing import Any
 
 from spanhook.instrument.signatures import Signature
 
 _OTHERS = (
     ("haystack.components.agents.agent", "Agent"),
     ("haystack.components.generators.chat.fallback", "FallbackChatGenerator"),
+    ("haystack.core.super_component.super_component", "_SuperComponent"),
 )
 """Components that are asked with messages and are no models: agents, and what only passes requests on."""
-_KNOWN: "weakref.WeakKeyDictionary[type, Signature]" = weakref.WeakKeyDictionary()
-_OPEN = frozenset((inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL))
+_PLACED = frozenset((inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD))
+_KNOWN: "weakref.WeakKeyDictionary[type, tuple[Signature, ...]]" = weakref.WeakKeyDictionary()
 
 
 def takes_messages(cls: type) -> bool:
@@ -19,9 +22,16 @@ def takes_messages(cls: type) -> bool:
     if any((one.__module__, one.__name__) in _OTHERS for one in cls.__mro__):
         return False
     parameters = _parameters(cls)
-    return "messages" in parameters or any(
-        one.kind is inspect.Parameter.VAR_KEYWORD and hasattr(cls, "__haystack_input__") for one in parameters.values()
-    )
+    return "messages" in parameters or _has(parameters, inspect.Parameter.VAR_KEYWORD)
+
+
+def takes_any(cls: type) -> bool:
+    """Whether a class's ``run`` takes whatever it is given by position."""
+    return _has(_parameters(cls), inspect.Parameter.VAR_POSITIONAL)
+
+
+def _has(parameters: dict[str, inspect.Parameter], kind: Any) -> bool:
+    return any(one.kind is kind for one in parameters.values())
 
 
 def _parameters(cls: type) -> dict[str, inspect.Parameter]:
@@ -32,19 +42,28 @@ def _parameters(cls: type) -> dict[str, inspect.Parameter]:
         return {}
 
 
-def signature_of(cls: type) -> Signature:
-    """The arguments of a generator's ``run`` and ``run_async``, which are the same."""
+def _all_parameters(cls: type) -> Iterator[dict[str, inspect.Parameter]]:
+    """The parameters of a class's ``run``, then of those that it overrides."""
+    for one in cls.__mro__:
+        if "run" in one.__dict__:
+            yield _parameters(one)
+
+
+def signatures_of(cls: type) -> tuple[Signature, ...]:
+    """The arguments of each ``run`` of a class that names ``messages``, its own first; ``run_async`` takes the same."""
     found = _KNOWN.get(cls)
     if found is None:
-        places = [name for name, one in _parameters(cls).items() if name != "self" and one.kind in _PLACED]
-        found = _KNOWN[cls] = Signature(*places)
+        named = [list(one.values()) for one in _all_parameters(cls) if "messages" in one]
+        placed = [[one.name for one in given if one.name != "self" and one.kind in _PLACED] for given in named]
+        found = _KNOWN[cls] = tuple(Signature(*places) for places in placed)
     return found
 
 
-_PLACED = frozenset((inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD))
-
-
 def accepts(cls: type, name: str) -> bool:
-    """Whether a generator's ``run`` takes an argument of this name."""
-    parameters = _parameters(cls)
-    return name in parameters or any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values())
+    """Whether a generator's ``run``, and what it passes any argument on to, takes an argument of this name."""
+    for parameters in _all_parameters(cls):
+        if name in parameters:
+            return True
+        if not _has(parameters, inspect.Parameter.VAR_KEYWORD):
+            return False
+    return True

@@ -6,8 +6,8 @@ from typing import Any
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
+from spanhook.instrument.haystack.arguments import given, having, outputs_of
 from spanhook.instrument.haystack.callbacks import announced, callback_of, hold
-from spanhook.instrument.haystack.classes import signature_of
 from spanhook.instrument.haystack.describing import describe, model_of
 from spanhook.instrument.haystack.messages import (
     instructed,
@@ -25,20 +25,19 @@ from spanhook.instrument.wire import one_prompt
 from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Request
 
 
-def _given(instance: Any, args: Args, kwargs: Kwargs, name: str) -> Any:
-    return signature_of(type(instance)).given(args, kwargs, name)
-
-
 def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
-    """The adapter of a call; ``None`` for a component that takes messages and gives no replies."""
-    outputs = getattr(instance, "__haystack_output__", None)
-    if outputs is not None and "replies" not in outputs._sockets_dict:
+    """The adapter of a call; ``None`` for one without messages, and for a component that says that it gives no replies.
+
+    One that does not say what it gives may be a generator, which agents ask without looking at that.
+    """
+    declared = outputs_of(instance)
+    if declared and "replies" not in declared:
         return None
-    return None if _given(instance, args, kwargs, "messages") is None else MODEL
+    return None if given(instance, args, kwargs, "messages") is None else MODEL
 
 
 def model_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
-    attributes = describe(instance, _given(instance, args, kwargs, "generation_kwargs"))
+    attributes = describe(instance, given(instance, args, kwargs, "generation_kwargs"))
     if callback_of(instance, args, kwargs) is not None:
         attributes[semconv.GEN_AI_REQUEST_STREAM] = True
     return attributes
@@ -46,7 +45,7 @@ def model_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
 
 def _tools(instance: Any, args: Args, kwargs: Kwargs) -> list[Any]:
     """The tools that the model may ask for: those of the call, or else the generator's own."""
-    tools: Any = _given(instance, args, kwargs, "tools") or getattr(instance, "tools", None)
+    tools: Any = given(instance, args, kwargs, "tools") or getattr(instance, "tools", None)
     found: list[Any] = []
     for one in tools.tools if hasattr(tools, "tools") else listed(tools):
         found.extend(one.tools if hasattr(one, "tools") else [one])
@@ -54,29 +53,29 @@ def _tools(instance: Any, args: Args, kwargs: Kwargs) -> list[Any]:
 
 
 def model_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
-    given = _given(instance, args, kwargs, "messages")
-    messages, tools = listed(given), _tools(instance, args, kwargs)
+    asked = given(instance, args, kwargs, "messages")
+    messages, tools = listed(asked), _tools(instance, args, kwargs)
     return Request(
         messages=read_all(messages),
         system=system_of(messages),
         tools=[one.name for one in tools],
         tool_definitions=[{"type": "function", **one.tool_spec} for one in tools],
-        inputs=given,
+        inputs=asked,
         model=model_of(instance),
     )
 
 
 def model_carries(instance: Any, args: Args, kwargs: Kwargs) -> Carried:
-    return last_text(_given(instance, args, kwargs, "messages"))
+    return last_text(given(instance, args, kwargs, "messages"))
 
 
 def model_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
-    messages = natives(_given(instance, args, kwargs, "messages") if change.inputs is None else change.inputs)
+    messages = natives(given(instance, args, kwargs, "messages") if change.inputs is None else change.inputs)
     if change.messages is not None:
         messages = rewritten(messages, one_prompt(change.messages))
     if change.system is not None:
         messages = instructed(messages, change.system)
-    return signature_of(type(instance)).having(args, kwargs, messages=messages)
+    return having(instance, args, kwargs, "messages", messages)
 
 
 def model_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from spanhook import semconv
 from spanhook.instrument.haystack.describing import PROVIDER
 from spanhook.instrument.haystack.runs import again
 from spanhook.instrument.identities import ids_in
+from spanhook.instrument.metaclass import meet
 from spanhook.instrument.signatures import Signature
 from spanhook.model import Adapter, Args, Attributes, Kwargs, Request, Usage
 
@@ -14,7 +15,11 @@ CALL = Signature("data", "include_outputs_from")
 
 
 def chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
-    return None if again(PIPELINE, instance) else PIPELINE
+    if again(PIPELINE, instance):
+        return None
+    for _, component in instance.walk():
+        meet(component)  # its generators may be no components
+    return PIPELINE
 
 
 def pipeline_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
@@ -80,4 +85,5 @@ PIPELINE = Adapter(
     answer=pipeline_answer,
     chunks=Outputs,
     answer_chunks=pipeline_parts,
+    pools=True,  # extractors and retrievers ask models in threads
 )

@@ -21,5 +21,12 @@ def of_component(_opening: Opening, wrapped: Any, _instance: Any, args: Args, kw
 
     No operation opens here.
     """
-    own, error = wrapped(*args, **kwargs), _FAILED.given(args, kwargs, "error")
-    return joined(error, own) if isinstance(error, Reject) else own
+    own, reject = wrapped(*args, **kwargs), _rejection(_FAILED.given(args, kwargs, "error"))
+    return own if reject is None else joined(reject, own)
+
+
+def _rejection(error: Any) -> Reject | None:
+    """The rejection that an error is, or was made of, as evaluators do."""
+    while isinstance(error, BaseException) and not isinstance(error, Reject):
+        error = error.__cause__
+    return error
