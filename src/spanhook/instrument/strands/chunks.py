@@ -37,7 +37,9 @@ class ModelChunks:
     def response(self) -> tuple[Attributes, Usage | None]:
         attributes, used = self._chunks.response()
         if used is not None and not self._apart:  # the other providers' input includes what is cached
-            used.input_tokens -= used.cache_read_tokens + used.cache_write_tokens
+            cached = used.cache_read_tokens + used.cache_write_tokens
+            reported = used.input_tokens - cached
+            used.input_tokens = reported if cached <= reported else used.input_tokens  # more than the whole is no part
         return attributes, used
 
     def result(self) -> Any:
