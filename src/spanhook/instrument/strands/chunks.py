@@ -61,9 +61,12 @@ class Last:
         return True
 
     def response(self) -> tuple[Attributes, Usage | None]:
-        """Nothing is reported here; a run that waits for somebody, or was stopped, has not failed."""
+        """Nothing is reported here, but whether a team has failed is seen in its result. A run that waits for somebody,
+        or was stopped, has not.
+        """
         op, result = self._op, self._result
         if op is not None and isinstance(result, AgentResult | MultiAgentResult):
+            op.result = result
             if getattr(result, "interrupts", None):
                 op.left = "interrupted"
             elif getattr(result, "stop_reason", None) == "cancelled":
