@@ -171,7 +171,10 @@ async def test_a_refused_model_call_is_raised_whichever_it_is(way: str, reached:
     assert (len(calls), body.runs) == (reached, reached - 1)
     assert isinstance(raised.value, EventLoopException) is (reached > 1)
     assert [(one.attributes or {})["spanhook.status"] for one in seen.spans if one.name == "chat own"][-1] == "rejected"
-    assert (seen.spans[-1].name, (seen.spans[-1].attributes or {})["error.type"]) == ("invoke_agent helper", "spanhook.Reject")
+    assert (seen.spans[-1].name, (seen.spans[-1].attributes or {})["error.type"]) == (
+        "invoke_agent helper",
+        "spanhook.Reject",
+    )
 
 
 def test_over_http_the_ledger_says_the_same() -> None:
