@@ -1,6 +1,7 @@
 """Tools: every sort of them, what hooks see and answer, failures; what the library reads of a tool's class."""
 
 import copy
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from spanhook.cli.conformance.subject import RAISED, Body, Broken
 from spanhook.settings import Settings
 from spanhook.testing import recorder
 
+tools: Any = import_module("smolagents.tools")
 MAKES = pytest.mark.parametrize("make", [tool, own_tool])
 
 
@@ -237,10 +239,13 @@ def base_tool(body: Body) -> Any:
             body.run(query)
             return FOUND
 
+        def to_tool_calling_prompt(self) -> str:
+            return self.name
+
     return Bare()
 
 
-class Named(Any if not hasattr(tools, "BaseTool") else tools.BaseTool):  # type: ignore[misc]
+class Named(getattr(tools, "BaseTool", smolagents.Tool)):
     """One that has nothing but a name."""
 
     name = "look_up"
@@ -310,16 +315,37 @@ def test_a_tool_of_the_librarys_is_not_bound_twice() -> None:
     assert not hasattr(vars(Latest)["__call__"], "__wrapped__")
 
 
-def test_a_tool_of_an_mcp_server_is_one_call_whatever_its_name_there() -> None:
+SERVER = '''
+try:
+    from mcp.server.mcpserver import MCPServer
+except ImportError:  # version 1 of the SDK
+    from mcp.server.fastmcp import FastMCP as MCPServer
+
+server = MCPServer("leaves")
+
+
+@server.tool(name="look-up")
+def look_up(query: str) -> str:
+    """Look something up."""
+    return "found leaves everywhere"
+
+
+server.run()
+'''
+
+
+def test_a_tool_of_an_mcp_server_is_one_call_whatever_its_name_there(tmp_path: Path) -> None:
     pytest.importorskip("mcpadapt", reason="with it the library makes tools of those of MCP servers")
-    body, hooks, seen = Body(), Hooks(), list[Any]()
+    (tmp_path / "server.py").write_text(SERVER)
+    stdio: Any = import_module("mcp.client.stdio")
+    command = stdio.StdioServerParameters(command=sys.executable, args=[str(tmp_path / "server.py")])
+    hooks, seen = Hooks(), list[Any]()
     hooks.before("tool.execute")(lambda op: seen.append((op.name, op.request.arguments)))
-    with mcp_tools(body) as (made,), recorder(hooks) as recorded:
-        assert made.name == "look_up"
+    with recorder(hooks) as recorded, smolagents.MCPClient(command) as (made,):
         assert made(query="tea") == FOUND
         assert str(made({"query": "tea"}, sanitize_inputs_outputs=True)) == FOUND
     assert seen == [("look_up", {"query": "tea"})] * 2
-    assert [span.name for span in recorded.spans] == ["execute_tool look_up"] * 2
+    assert [span.name for span in recorded.spans if "tool" in span.name] == ["execute_tool look_up"] * 2
 
 
 def test_the_last_answer_is_a_tool() -> None:
