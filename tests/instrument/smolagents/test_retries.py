@@ -29,7 +29,10 @@ class Router(getattr(models, "ApiModel", models.Model)):
 @pytest.mark.parametrize("scope", ["operation", "run"])
 @pytest.mark.parametrize("reason", ["rate limit reached", "429 calls are enough", "Too many requests today"])
 def test_a_rejection_is_no_rate_limit_of_the_provider(
-    reason: str, scope: Literal["operation", "run"], monkeypatch: pytest.MonkeyPatch
+    reason: str,
+    scope: Literal["operation", "run"],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     monkeypatch.setattr(models, "RETRY_WAIT", 0.0)
     made: Any = Router(model_id="router")
@@ -40,9 +43,11 @@ def test_a_rejection_is_no_rate_limit_of_the_provider(
         asked.append(op.model)
         raise Reject(reason, scope=scope)
 
+    caplog.set_level("INFO", logger="smolagents")
     with recorder(hooks), pytest.raises(Reject, match=reason):
         agent(made, max_steps=1).run(ASK)
     assert asked == ["own"]
+    assert [said for said in caplog.messages if said.startswith("Retrying")] == []
     assert made.client.body.runs == 0
 
 
