@@ -260,6 +260,7 @@ needs_base = pytest.mark.skipif(not hasattr(tools, "BaseTool"), reason="older ve
 @needs_base
 def test_a_tool_that_is_no_tool_of_the_librarys_is_gated() -> None:
     body, hooks = Body(), Hooks()
+    by_place: Any = [("look_up", "tea")]
 
     @hooks.before("tool.execute", names={"look_up"})
     def refuse(op: Operation) -> None:
@@ -267,7 +268,7 @@ def test_a_tool_that_is_no_tool_of_the_librarys_is_gated() -> None:
         raise Reject("not today")
 
     with recorder(hooks) as seen:
-        said = agent(Own(None, [("look_up", "tea")], ""), base_tool(body), max_steps=1).run(ASK)
+        said = agent(Own(None, by_place, ""), base_tool(body), max_steps=1).run(ASK)
         with pytest.raises(Reject):
             Named()("tea")
         with pytest.raises(Reject):

@@ -10,5 +10,6 @@ from spanhook.model import Args, Kwargs, first, with_first
 
 def no_rate_limit(_instance: object, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     """``is_rate_limit_error`` was called with an exception; of a rejection, it gets one without a text."""
-    error = first(args, kwargs, "exception")
-    return with_first(args, kwargs, "exception", Exception()) if isinstance(error, Reject | RunStopped) else (args, kwargs)
+    if not isinstance(first(args, kwargs, "exception"), Reject | RunStopped):
+        return args, kwargs
+    return with_first(args, kwargs, "exception", Exception())
