@@ -80,9 +80,10 @@ def test_arguments_are_in_the_order_of_the_function_not_of_its_description() -> 
 def test_rewritten_arguments_arrive(make: Any, call: Any) -> None:
     body, hooks = Body(), Hooks()
     hooks.before("tool.execute")(lambda op: op.replace(arguments={"query": "coffee"}))
-    with recorder(hooks):
+    with recorder(hooks) as seen:
         assert call(make(body)) == FOUND
     assert body.seen == ["coffee"]
+    assert len(seen.spans) == 1
 
 
 @MAKES
@@ -341,11 +342,12 @@ def test_a_tool_of_an_mcp_server_is_one_call_whatever_its_name_there(tmp_path: P
     stdio: Any = import_module("mcp.client.stdio")
     command = stdio.StdioServerParameters(command=sys.executable, args=[str(tmp_path / "server.py")])
     hooks, seen = Hooks(), list[Any]()
-    hooks.before("tool.execute")(lambda op: seen.append((op.name, op.request.arguments)))
+    for name in ("look_up", "look-up"):
+        hooks.before("tool.execute", names={name})(lambda op: seen.append((op.name, op.request.arguments)))
     with recorder(hooks) as recorded, smolagents.MCPClient(command) as (made,):
         assert made(query="tea") == FOUND
         assert str(made({"query": "tea"}, sanitize_inputs_outputs=True)) == FOUND
-    assert seen == [("look_up", {"query": "tea"})] * 2
+    assert seen == [("look_up", {"query": "tea"})] * 4
     assert [span.name for span in recorded.spans if "tool" in span.name] == ["execute_tool look_up"] * 2
 
 

@@ -33,7 +33,6 @@ from spanhook.model import (
 _OWN = "sanitize_inputs_outputs"
 """The argument of ``__call__`` that is none of the tool's."""
 
-
 _ADAPTS_MCP = "mcpadapt."
 """The module of tools that the library makes of those of MCP servers."""
 
@@ -46,8 +45,9 @@ def base_chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
 def forward_chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     """The adapter of a direct call of ``forward``; ``None`` for the one that a call of the tool makes."""
     op = current_record()
-    inside = op is not None and op.adapter is TOOL and op.instance is instance and op.called and not op.ended
-    return None if inside and op is not None and _goes_on(op, args, kwargs) else TOOL
+    if op is None or op.adapter is not TOOL or op.instance is not instance or not op.called or op.ended:
+        return TOOL
+    return None if _goes_on(op, args, kwargs) else TOOL
 
 
 def _goes_on(op: Record, args: Args, kwargs: Kwargs) -> bool:
@@ -88,9 +88,18 @@ def _name_at_server(tool: Any) -> str:
     return ""
 
 
+def tool_names(instance: Any, _args: Args, _kwargs: Kwargs) -> frozenset[str]:
+    """A tool's name, and the one that it has at its server."""
+    return frozenset(one for one in (_name_of(instance), _name_at_server(instance)) if one)
+
+
+def _name_of(tool: Any) -> str:
+    return str(getattr(tool, "name", None) or type(tool).__name__)
+
+
 def tool_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
     attributes: Attributes = {
-        semconv.GEN_AI_TOOL_NAME: str(getattr(instance, "name", None) or type(instance).__name__),
+        semconv.GEN_AI_TOOL_NAME: _name_of(instance),
         semconv.GEN_AI_TOOL_TYPE: "function",
     }
     description = getattr(instance, "description", None)
@@ -180,6 +189,7 @@ TOOL = Adapter(
     kind="tool.execute",
     layer="smolagents.tool",
     start=tool_start,
+    names=tool_names,
     request=tool_request,
     output=tool_output,
     rewrite=tool_rewrite,
