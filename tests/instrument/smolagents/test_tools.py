@@ -255,7 +255,7 @@ class Named(getattr(tools, "BaseTool", smolagents.Tool)):
         return f"found {query}"
 
 
-needs_base = pytest.mark.skipif(not hasattr(tools, "BaseTool"), reason="older versions take a Tool only")
+needs_base = pytest.mark.skipif(not hasattr(tools, "BaseTool"), reason="older versions of smolagents take a Tool only")
 
 
 @needs_base
@@ -337,7 +337,7 @@ server.run()
 
 
 def test_a_tool_of_an_mcp_server_is_one_call_whatever_its_name_there(tmp_path: Path) -> None:
-    pytest.importorskip("mcpadapt", reason="with it the library makes tools of those of MCP servers")
+    pytest.importorskip("mcpadapt", reason="MCP is tried with the newest version of smolagents")
     (tmp_path / "server.py").write_text(SERVER)
     stdio: Any = import_module("mcp.client.stdio")
     command = stdio.StdioServerParameters(command=sys.executable, args=[str(tmp_path / "server.py")])
