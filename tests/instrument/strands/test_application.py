@@ -1,15 +1,27 @@
 """A small agent with two tools and a sub-agent, over a scripted model and over HTTP: with spanhook and without."""
 
 import threading
+from importlib import import_module
 from typing import Any
 
 import pytest
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance.libraries.strands_ways import ASK, FOUND, Own, agent, openai_agent, strands
+from spanhook.cli.conformance.libraries.strands_ways import (
+    AGENT_WAYS,
+    ASK,
+    FOUND,
+    Own,
+    agent,
+    openai_agent,
+    strands,
+    tool,
+)
 from spanhook.cli.conformance.servers.openai_server import Reply, Tokens
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import Recorder, recorder
+
+EventLoopException: Any = import_module("strands.types.exceptions").EventLoopException
 
 
 class Application:
@@ -136,6 +148,33 @@ def test_a_rejection_of_the_run_ends_it_from_inside_of_a_tools_thread() -> None:
     with recorder(hooks), pytest.raises(Reject, match="enough"):
         made.run()
     assert made.models.runs == 3
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("way", AGENT_WAYS)
+@pytest.mark.parametrize("reached", [1, 2, 3])
+async def test_a_refused_model_call_is_raised_whichever_it_is(way: str, reached: int) -> None:
+    body, calls, hooks = Body(), list[str | None](), Hooks()
+    turns = *[("look_up", {"query": str(turn)}) for turn in range(2)], "done"
+
+    @hooks.before("llm.call")
+    def refuse(op: Operation) -> None:
+        calls.append(op.name)
+        if len(calls) == reached:
+            raise Reject("not today")
+
+    made = agent(Own(None, *turns), tool(body))
+    with recorder(hooks) as seen, pytest.raises(Reject, match="not today") as raised:
+        found = AGENT_WAYS[way](made)
+        if not isinstance(found, str):
+            await found
+    assert (len(calls), body.runs) == (reached, reached - 1)
+    assert isinstance(raised.value, EventLoopException) is (reached > 1)
+    assert [(one.attributes or {})["spanhook.status"] for one in seen.spans if one.name == "chat own"][-1] == "rejected"
+    assert (seen.spans[-1].name, (seen.spans[-1].attributes or {})["error.type"]) == (
+        "invoke_agent helper",
+        "spanhook.Reject",
+    )
 
 
 def test_over_http_the_ledger_says_the_same() -> None:

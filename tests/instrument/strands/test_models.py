@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from spanhook import Hooks, Operation, Reject
+from spanhook import Hooks, Operation, Reject, Usage
 from spanhook.cli.conformance.libraries.strands_ways import ASK, City, Own, agent, events, openai_model
-from spanhook.cli.conformance.servers.openai_server import Tokens
-from spanhook.cli.conformance.subject import Body
+from spanhook.cli.conformance.servers.openai_server import Reply, Tokens
+from spanhook.cli.conformance.subject import RAISED, Body
 from spanhook.testing import recorder
 
 
@@ -81,12 +81,16 @@ def test_the_tokens_of_an_answer_that_was_replaced_are_counted() -> None:
 
 
 class Cached(Own):
-    """A model that reports what was read from a cache."""
+    """A model that reports what was read from a cache, and written to it."""
+
+    def __init__(self, read: int = 4, written: int = 0) -> None:
+        super().__init__()
+        self.cached = {"cacheReadInputTokens": read, "cacheWriteInputTokens": written}
 
     async def stream(self, messages: Any, *_args: Any, **_given: Any) -> AsyncIterator[Any]:
         for event in events("hi", Tokens()):
             if "metadata" in event:
-                event["metadata"]["usage"]["cacheReadInputTokens"] = 4
+                event["metadata"]["usage"].update(self.cached)
             yield event
 
 
@@ -96,6 +100,90 @@ def test_cached_tokens_are_part_of_the_input() -> None:
     with recorder(hooks):
         agent(Cached())(ASK)
     assert used == [(Tokens().input, 4)]
+
+
+@pytest.mark.parametrize(("read", "written"), [(Tokens().input + 1, 0), (3, Tokens().input - 2), (0, 1000)])
+def test_cached_tokens_that_are_no_part_of_the_input_are_added_to_it(read: int, written: int) -> None:
+    used, hooks = list[Usage](), Hooks()
+    hooks.after("llm.call")(lambda op: used.append(op.usage))
+    with recorder(hooks):
+        agent(Cached(read, written))(ASK)
+    (one,) = used
+    assert (one.cache_read_tokens, one.cache_write_tokens) == (read, written)
+    assert one.input_tokens == Tokens().input + read + written
+
+
+# ------------------------------------------------------------------------------------------------- routers
+
+
+class Named(Own):
+    """A model with a name."""
+
+    def __init__(self, named: str, body: Body) -> None:
+        super().__init__(body)
+        self.named = named
+
+    def get_config(self) -> Any:
+        return {"model_id": self.named}
+
+
+def routed(*bodies: Body) -> Any:
+    """An agent whose models are tried one after the other."""
+    routers = pytest.importorskip("strands.models.routing", reason="this version has no routers")
+    return agent(routers.ModelRouter([Named(f"model {place}", body) for place, body in enumerate(bodies)]))
+
+
+def test_no_other_model_makes_up_for_a_refusal() -> None:
+    bodies, calls, hooks = (Body(), Body(), Body()), list[str | None](), Hooks()
+    made = routed(*bodies)
+
+    @hooks.before("llm.call")
+    def refuse(op: Operation) -> None:
+        calls.append(op.name)
+        if op.name == "model 0":
+            raise Reject("not today")
+
+    with recorder(hooks), pytest.raises(Reject, match="not today"):
+        made(ASK)
+    assert calls == ["model 0"]
+    assert [body.runs for body in bodies] == [0, 0, 0]
+
+
+def test_another_model_makes_up_for_one_that_fails() -> None:
+    bodies, hooks = (Body(fault=RAISED), Body(), Body()), Hooks()
+    made = routed(*bodies)
+    with recorder(hooks) as seen:
+        assert str(made(ASK)).strip() == Reply.text
+    assert [one.name for one in seen.spans] == ["chat model 0", "chat model 1", "invoke_agent helper"]
+
+
+# ------------------------------------------------------------------------------------------------- LiteLLM's names
+
+
+@pytest.mark.parametrize(
+    ("named", "provider", "model"),
+    [
+        ("gpt-4o", "openai", "gpt-4o"),
+        ("azure_ai/phi-4", "azure.ai.inference", "phi-4"),
+        ("bedrock/converse/amazon.nova-lite-v1:0", "aws.bedrock", "amazon.nova-lite-v1:0"),
+        ("huggingface/org/model", "huggingface", "org/model"),
+        ("vertex_ai/gemini-2.5-pro", "gcp.vertex_ai", "gemini-2.5-pro"),
+        ("xai/grok-4", "x_ai", "grok-4"),
+    ],
+)
+def test_litellms_names_of_models(named: str, provider: str, model: str) -> None:
+    class Lite(Own):
+        """A model that comes from the library's module for LiteLLM."""
+
+        __module__ = "strands.models.litellm"
+
+        def get_config(self) -> Any:
+            return {"model_id": named}
+
+    with recorder(Hooks()) as seen:
+        agent(Lite())(ASK)
+    attributes = seen.spans[0].attributes or {}
+    assert (attributes["gen_ai.provider.name"], attributes["gen_ai.request.model"]) == (provider, model)
 
 
 # ------------------------------------------------------------------------------------------------- structured output

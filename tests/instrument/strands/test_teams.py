@@ -1,14 +1,17 @@
 """Graphs, swarms, hand-offs: what is inside of what, and what becomes of a refusal."""
 
+from importlib import import_module
 from typing import Any
 
 import pytest
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance.libraries.strands_ways import ASK, graph_of, swarm_handing_off
+from spanhook.cli.conformance.libraries.strands_ways import ASK, graph_of, swarm_handing_off, swarm_of
 from spanhook.cli.conformance.servers.openai_server import Tokens
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import Recorder, recorder
+
+Status: Any = import_module("strands.multiagent.base").Status
 
 
 def nested(seen: Recorder) -> list[tuple[str, str]]:
@@ -70,4 +73,38 @@ def test_a_refused_graph_calls_nobody() -> None:
 
     with recorder(hooks), pytest.raises(Reject, match="not today"):
         graph_of(body)(ASK)
+    assert body.runs == 0
+
+
+@pytest.mark.parametrize("kind", ["agent.invoke", "llm.call"])
+@pytest.mark.parametrize(("make", "raises"), [(graph_of, True), (swarm_of, False)])
+def test_an_agent_that_is_refused_ends_a_graph_and_fails_a_swarm(kind: Any, make: Any, raises: bool) -> None:
+    body, hooks = Body(), Hooks()
+
+    @hooks.before(kind)
+    def refuse(op: Operation) -> None:
+        raise Reject("not today")
+
+    made = make(body)
+    with recorder(hooks) as seen:
+        if raises:
+            with pytest.raises(Reject, match="not today"):
+                made(ASK)
+        else:
+            assert made(ASK).status is Status.FAILED
+    assert body.runs == 0
+    assert (seen.spans[-1].attributes or {})["error.type"] == ("spanhook.Reject" if raises else "failed")
+
+
+@pytest.mark.parametrize("kind", ["agent.invoke", "llm.call"])
+@pytest.mark.parametrize("make", [graph_of, swarm_of])
+def test_a_rejection_of_the_run_is_raised_out_of_a_graph_and_a_swarm(kind: Any, make: Any) -> None:
+    body, hooks = Body(), Hooks()
+
+    @hooks.before(kind)
+    def refuse(op: Operation) -> None:
+        raise Reject("not today", scope="run")
+
+    with recorder(hooks), pytest.raises(Reject, match="not today"):
+        make(body)(ASK)
     assert body.runs == 0

@@ -1,6 +1,7 @@
 """Tools: every sort of them, what hooks see and answer, failures, interrupts, tools of MCP servers."""
 
 import sys
+from collections.abc import AsyncIterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from spanhook.cli.conformance.libraries.strands_ways import ASK, FOUND, Own, age
 from spanhook.cli.conformance.subject import RAISED, Body
 from spanhook.testing import recorder
 
+AgentTool: Any = import_module("strands.types.tools").AgentTool
 ASKED = ("look_up", {"query": "tea"})
 
 
@@ -165,6 +167,70 @@ def test_an_agent_as_a_tool_is_a_run_inside_of_it() -> None:
     with recorder(hooks):
         made(ASK)
     assert [one["content"] for one in told(made)] == [[{"text": "Agent error: not today"}]]
+
+
+class Passing(AgentTool):
+    """A tool that passes what it is asked on to another one.
+
+    Args:
+        inner: The other tool.
+        name: Its own name.
+    """
+
+    tool_name, tool_type = "", "own"
+
+    def __init__(self, inner: Any, name: str) -> None:
+        super().__init__()
+        self.inner, self.tool_name = inner, name
+
+    @property
+    def tool_spec(self) -> Any:
+        return {**self.inner.tool_spec, "name": self.tool_name}
+
+    async def stream(self, tool_use: Any, invocation_state: Any, **given: Any) -> AsyncIterator[Any]:
+        async for event in self.inner.stream(tool_use, invocation_state, **given):
+            yield event
+
+
+@pytest.mark.parametrize("make", [tool, own_tool])
+def test_another_tool_that_is_asked_the_same_is_gated(make: Any) -> None:
+    body, called, hooks = Body(), list[str | None](), Hooks()
+
+    @hooks.before("tool.execute")
+    def refuse(op: Operation) -> None:
+        called.append(op.name)
+        if op.name == "look_up":
+            raise Reject("not today")
+
+    made = agent(Own(None, ("dispatch", {"query": "tea"}), "done"), Passing(make(body), "dispatch"))
+    with recorder(hooks):
+        made(ASK)
+    assert (called, body.runs) == (["dispatch", "look_up"], 0)
+    assert [one["status"] for one in told(made)] == ["error"]
+
+
+@pytest.mark.parametrize("make", [tool, own_tool])
+def test_a_tool_around_another_of_its_name_is_one_call(make: Any) -> None:
+    body, called, hooks = Body(), list[str | None](), Hooks()
+    hooks.before("tool.execute")(lambda op: called.append(op.name))
+    made = agent(Own(None, ASKED, "done"), Passing(make(body), "look_up"))
+    with recorder(hooks):
+        made(ASK)
+    assert (called, body.runs) == (["look_up"], 1)
+
+
+def test_an_applications_tool_with_the_name_of_the_librarys_own_class_is_gated() -> None:
+    body, hooks = Body(), Hooks()
+    made = using(own_tool)(body)
+    type(made.tool_registry.registry["look_up"]).__name__ = "StructuredOutputTool"
+
+    @hooks.before("tool.execute")
+    def refuse(op: Operation) -> None:
+        raise Reject("not today")
+
+    with recorder(hooks):
+        made(ASK)
+    assert body.runs == 0
 
 
 SERVER = '''

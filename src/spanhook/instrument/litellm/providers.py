@@ -6,32 +6,9 @@ from typing import Any, NamedTuple
 import litellm
 
 from spanhook.instrument.addresses import address_of
+from spanhook.instrument.prefixes import provider_named, split
 from spanhook.instrument.wire import Server, Servers
 
-#: LiteLLM's names of providers, where they differ from the conventions'.
-_PROVIDERS = {
-    "anthropic_text": "anthropic",
-    "azure": "azure.ai.openai",
-    "azure_ai": "azure.ai.inference",
-    "azure_text": "azure.ai.openai",
-    "bedrock": "aws.bedrock",
-    "bedrock_converse": "aws.bedrock",
-    "bedrock_mantle": "aws.bedrock",
-    "codestral": "mistral_ai",
-    "cohere_chat": "cohere",
-    "custom_openai": "openai",
-    "gemini": "gcp.gemini",
-    "mistral": "mistral_ai",
-    "text-completion-codestral": "mistral_ai",
-    "text-completion-openai": "openai",
-    "vertex_ai": "gcp.vertex_ai",
-    "vertex_ai_beta": "gcp.vertex_ai",
-    "watsonx": "ibm.watsonx.ai",
-    "watsonx_text": "ibm.watsonx.ai",
-    "xai": "x_ai",
-}
-_ROUTES = frozenset(("converse", "converse_like", "invoke", "responses"))
-"""What LiteLLM writes between a provider and its model to choose one of the provider's APIs."""
 ITSELF = frozenset(("openai", "azure.ai.openai"))
 """Providers that are OpenAI."""
 
@@ -59,14 +36,11 @@ def named(model: str, given: str = "") -> Named:
         given: The provider that the call names besides, if any.
     """
     prefix, rest = "", model
-    first, slash, more = model.partition("/")
-    if slash and (first == given if given else is_provider(first)):
-        prefix, rest = f"{first}/", more
-        second, slash, last = rest.partition("/")
-        if slash and second in _ROUTES:
-            prefix, rest = f"{prefix}{second}/", last
+    first, route, last = split(model)
+    if first and (first == given if given else is_provider(first)):
+        prefix, rest = f"{first}/{route}/" if route else f"{first}/", last
     provider = given or prefix.partition("/")[0] or _usual(model)
-    return Named(prefix, rest, _PROVIDERS.get(provider, provider.partition("-language-models")[0]))
+    return Named(prefix, rest, provider_named(provider))
 
 
 def is_provider(name: str) -> bool:

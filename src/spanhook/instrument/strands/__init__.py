@@ -5,7 +5,7 @@ they send their requests through, and tools at the method that agents, other too
 """
 
 from spanhook.instrument.instrumentor import Instrumentor
-from spanhook.model import Point
+from spanhook.model import Point, Signal
 
 _HERE = "spanhook.instrument.strands"
 
@@ -36,4 +36,10 @@ class StrandsInstrumentor(Instrumentor):
         _point("types.tools:AgentTool.stream", "tools:TOOL", "tools:chosen"),
         _point("multiagent.base:MultiAgentBase.stream_async", "teams:TEAM", "teams:chosen"),
         _point("multiagent.swarm:Swarm._handle_handoff", "teams:HANDOFF", "teams:handoff_chosen", mode="sync"),
+        Signal(
+            module="strands.models.routing.router",
+            name="ModelRouter._advance",
+            before=f"{_HERE}.routing:failed",
+            optional=True,
+        ),
     )

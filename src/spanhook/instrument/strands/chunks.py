@@ -37,7 +37,9 @@ class ModelChunks:
     def response(self) -> tuple[Attributes, Usage | None]:
         attributes, used = self._chunks.response()
         if used is not None and not self._apart:  # the other providers' input includes what is cached
-            used.input_tokens -= used.cache_read_tokens + used.cache_write_tokens
+            cached = used.cache_read_tokens + used.cache_write_tokens
+            reported = used.input_tokens - cached
+            used.input_tokens = reported if cached <= reported else used.input_tokens  # more than the whole is no part
         return attributes, used
 
     def result(self) -> Any:
@@ -59,9 +61,12 @@ class Last:
         return True
 
     def response(self) -> tuple[Attributes, Usage | None]:
-        """Nothing is reported here; a run that waits for somebody, or was stopped, has not failed."""
+        """Nothing is reported here, but whether a team has failed is seen in its result. A run that waits for somebody,
+        or was stopped, has not.
+        """
         op, result = self._op, self._result
         if op is not None and isinstance(result, AgentResult | MultiAgentResult):
+            op.result = result
             if getattr(result, "interrupts", None):
                 op.left = "interrupted"
             elif getattr(result, "stop_reason", None) == "cancelled":

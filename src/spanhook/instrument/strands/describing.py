@@ -5,6 +5,7 @@ from typing import Any
 
 from spanhook import semconv
 from spanhook.instrument.parameters import PARAMETERS, note_parameter
+from spanhook.instrument.prefixes import provider_named, split
 from spanhook.instrument.wire import fields_of
 from spanhook.model import Attributes
 
@@ -18,8 +19,6 @@ _PROVIDERS = {
     "sagemaker": "aws.sagemaker",
 }
 """Names of providers where they differ from those of the library's modules."""
-_ROUTED = {"azure": "azure.ai.openai", "bedrock": "aws.bedrock", "gemini": "gcp.gemini", "mistral": "mistral_ai"}
-"""Names that LiteLLM's models begin with."""
 _APART = frozenset(("anthropic", "bedrock"))
 """Modules whose models report what was read from and written to caches apart from the other input tokens."""
 
@@ -49,15 +48,13 @@ def model_of(model: Any) -> str:
     """The name of a model."""
     named = config_of(model).get("model_id")
     named = named if isinstance(named, str) else ""
-    first, slash, rest = named.partition("/")
-    return rest if slash and first and _module(model) == "litellm" else named
+    return split(named)[-1] if _module(model) == "litellm" else named
 
 
 def _provider_of(model: Any) -> str:
     module = _module(model)
     if module == "litellm":
-        first, slash, _ = str(config_of(model).get("model_id") or "").partition("/")
-        return _ROUTED.get(first, first) if slash and first else "openai"
+        return provider_named(split(str(config_of(model).get("model_id") or ""))[0] or "openai")
     return _PROVIDERS.get(module, module) or semconv.UNKNOWN_PROVIDER
 
 

@@ -7,8 +7,10 @@ from typing import Any, cast
 from pydantic import BaseModel
 from strands.agent.agent_result import AgentResult
 from strands.telemetry.metrics import EventLoopMetrics
+from strands.types.exceptions import EventLoopException
 
 from spanhook import semconv
+from spanhook.errors import Reject
 from spanhook.instrument.identities import ids_in
 from spanhook.instrument.strands.arguments import AGENT_OUTPUT as ASKED
 from spanhook.instrument.strands.arguments import RUN as CALL
@@ -74,6 +76,12 @@ def run_events(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Iterabl
     return ({"result": run_answer(instance, args, kwargs, value)},)
 
 
+def refusal(error: BaseException) -> Reject | None:
+    """The rejection of a model call after the first, which the library makes an exception of its own of."""
+    cause = error.__cause__ if isinstance(error, EventLoopException) else None
+    return cause if isinstance(cause, Reject) else None
+
+
 # ------------------------------------------------------------------------------------------------- identity
 
 
@@ -109,6 +117,7 @@ RUN = Adapter(
     answer=run_answer,
     chunks=Last,
     answer_chunks=run_events,
+    refusal=refusal,
 )
 
 

@@ -32,14 +32,29 @@ def _asked(args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
     return fields_of(CALL.given(args, kwargs, "tool_use"))
 
 
+def _name(tool: Any) -> str:
+    return str(tool.tool_name)
+
+
+def _is_output(tool: Any) -> bool:
+    """Whether a tool is the library's own for structured output. An application's class may have the same name."""
+    cls = type(tool)
+    return cls.__name__ == "StructuredOutputTool" and cls.__module__.startswith("strands.tools.structured_output.")
+
+
 def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
-    """The adapter of a call; ``None`` for structured output, which is no tool, and for a call that is passed on."""
-    if type(instance).__name__ == "StructuredOutputTool":
+    """The adapter of a call; ``None`` for structured output, which is no tool, and for a call that is passed on.
+
+    A tool passes on to what it overrides or wraps, which has its name. Another tool is another operation, even if it is
+    asked the same.
+    """
+    if _is_output(instance):
         return None
     op = current_record()
     if op is None or op.adapter is not TOOL or not op.called or op.ended:
         return TOOL
-    return None if _asked(op.args, op.kwargs) == _asked(args, kwargs) else TOOL
+    same = _name(op.instance) == _name(instance) and _asked(op.args, op.kwargs) == _asked(args, kwargs)
+    return None if same else TOOL
 
 
 def tool_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
@@ -52,7 +67,7 @@ def tool_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwarg
 
 def tool_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
     attributes: Attributes = {
-        semconv.GEN_AI_TOOL_NAME: str(instance.tool_name),
+        semconv.GEN_AI_TOOL_NAME: _name(instance),
         semconv.GEN_AI_TOOL_TYPE: "extension" if hasattr(instance, "mcp_tool") else "function",
     }
     call_id = _asked(args, kwargs).get("toolUseId")
