@@ -1,6 +1,7 @@
 """Small agents with two tools and a managed agent, over a scripted model and over HTTP: with spanhook and without."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -273,3 +274,14 @@ def test_over_http_the_ledger_says_the_same() -> None:
         ("invoke_agent helper", ""),
     ]
     assert (totals, body.runs) == ([body.tokens], 1)
+
+
+def test_what_a_callback_submits_to_a_pool_is_inside_of_the_run() -> None:
+    application, apart = Application(), agent(Own(), name="apart")
+    look_up, _ = application.tools
+    with ThreadPoolExecutor(1) as pool:
+        apart.step_callbacks.register(smolagents.ActionStep, lambda step, agent: pool.submit(look_up, "tea").result())
+        with recorder(Hooks()) as seen:
+            apart.model.turns = ([("final_answer", {"answer": "all done"})],)
+            assert apart.run(ASK) == "all done"
+    assert ("execute_tool look_up", "invoke_agent apart") in nested(seen)

@@ -299,6 +299,8 @@ def test_what_only_the_client_knows_is_reported(streams: bool) -> None:
     [
         ("LiteLLMModel", "anthropic/claude-x", "anthropic", "claude-x"),
         ("LiteLLMModel", "gemini/gemini-x", "gcp.gemini", "gemini-x"),
+        ("LiteLLMModel", "bedrock/converse/claude-x", "aws.bedrock", "claude-x"),
+        ("LiteLLMModel", "vertex_ai/gemini-x", "gcp.vertex_ai", "gemini-x"),
         ("LiteLLMModel", "gpt-x", "openai", "gpt-x"),
         ("AzureOpenAIServerModel", "gpt-x", "azure.ai.openai", "gpt-x"),
         ("InferenceClientModel", "org/model-x", "huggingface", "org/model-x"),

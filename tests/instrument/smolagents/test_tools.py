@@ -1,6 +1,7 @@
 """Tools: every sort of them, what hooks see and answer, failures; what the library reads of a tool's class."""
 
 import copy
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from spanhook.cli.conformance.subject import RAISED, Body, Broken
 from spanhook.settings import Settings
 from spanhook.testing import recorder
 
+tools: Any = import_module("smolagents.tools")
 MAKES = pytest.mark.parametrize("make", [tool, own_tool])
 
 
@@ -78,9 +80,10 @@ def test_arguments_are_in_the_order_of_the_function_not_of_its_description() -> 
 def test_rewritten_arguments_arrive(make: Any, call: Any) -> None:
     body, hooks = Body(), Hooks()
     hooks.before("tool.execute")(lambda op: op.replace(arguments={"query": "coffee"}))
-    with recorder(hooks):
+    with recorder(hooks) as seen:
         assert call(make(body)) == FOUND
     assert body.seen == ["coffee"]
+    assert len(seen.spans) == 1
 
 
 @MAKES
@@ -169,6 +172,183 @@ def test_a_tool_whose_class_overrides_the_call_is_one_call() -> None:
         assert Loud()("tea") == FOUND
     assert seen == [{"query": "tea"}]
     assert [span.name for span in recorded.spans] == ["execute_tool look_up"]
+
+
+class Count(smolagents.Tool):
+    """Calls itself for what is left."""
+
+    name = "count"
+    description = "Counts."
+    inputs: Any = {"down": {"type": "integer", "description": "From where."}}
+    output_type = "string"
+
+    def forward(self, down: int) -> str:
+        return f"{down} {self.forward(down - 1)}" if down else "0"
+
+
+@pytest.mark.parametrize("call", [lambda made: made(3), lambda made: made.forward(3)])
+def test_a_tool_that_calls_itself_with_other_arguments_is_asked_for_each(call: Any) -> None:
+    hooks, seen = Hooks(), list[Any]()
+
+    @hooks.before("tool.execute")
+    def refuse(op: Operation) -> None:
+        seen.append(op.request.arguments["down"])
+        if seen[-1] == 1:
+            raise Reject("not that one")
+
+    with recorder(hooks) as recorded, pytest.raises(Reject):
+        call(Count())
+    assert seen == [3, 2, 1]
+    assert [span.name for span in recorded.spans] == ["execute_tool count"] * 3
+
+
+@pytest.mark.parametrize("answer", ["tea", "image"])
+def test_what_the_library_takes_its_own_types_off_is_the_same_call(answer: str) -> None:
+    kinds: Any = import_module("smolagents.agent_types")
+    image: Any = import_module("PIL.Image").new("RGB", (2, 2))
+    given = kinds.AgentText("tea") if answer == "tea" else kinds.AgentImage(image)
+    got, hooks = list[Any](), Hooks()
+
+    class Look(smolagents.Tool):
+        name = "look"
+        description = "Looks."
+        inputs: Any = {"what": {"type": "any", "description": "What."}}
+        output_type = "string"
+
+        def forward(self, what: Any) -> str:
+            got.append(what)
+            return FOUND
+
+    hooks.before("tool.execute")(lambda op: None)
+    with recorder(hooks) as seen:
+        Look()(given, sanitize_inputs_outputs=True)
+        Look()(what=given)
+    assert [span.name for span in seen.spans] == ["execute_tool look"] * 2
+    assert got[0] is given.to_raw()
+    assert got[1] is given
+
+
+def base_tool(body: Body) -> Any:
+    """A tool that is none of the library's, but for its base class."""
+
+    class Bare(tools.BaseTool):
+        name = "look_up"
+        inputs: Any = {"query": {"type": "string", "description": "What to look for."}}
+        description, output_type = "Look something up.", "string"
+
+        def __call__(self, query: str, /, **given: Any) -> str:
+            body.run(query)
+            return FOUND
+
+        def to_tool_calling_prompt(self) -> str:
+            return self.name
+
+    return Bare()
+
+
+class Named(getattr(tools, "BaseTool", smolagents.Tool)):
+    """One that has nothing but a name."""
+
+    name = "look_up"
+
+    def __call__(self, query: str, **_given: Any) -> str:
+        return f"found {query}"
+
+
+needs_base = pytest.mark.skipif(not hasattr(tools, "BaseTool"), reason="older versions of smolagents take a Tool only")
+
+
+@needs_base
+def test_a_tool_that_is_no_tool_of_the_librarys_is_gated() -> None:
+    body, hooks = Body(), Hooks()
+    by_place: Any = [("look_up", "tea")]
+
+    @hooks.before("tool.execute", names={"look_up"})
+    def refuse(op: Operation) -> None:
+        assert op.request.arguments == {"query": "tea"}
+        raise Reject("not today")
+
+    with recorder(hooks) as seen:
+        said = agent(Own(None, by_place, ""), base_tool(body), max_steps=1).run(ASK)
+        with pytest.raises(Reject):
+            Named()("tea")
+        with pytest.raises(Reject):
+            Named()(query="tea", sanitize_inputs_outputs=True)
+    assert "not today" in said
+    assert body.runs == 0
+    assert [span.name for span in seen.spans if "tool" in span.name] == ["execute_tool look_up"] * 3
+
+
+@needs_base
+def test_such_a_tool_is_rewritten_and_answered_for() -> None:
+    body, hooks = Body(), Hooks()
+
+    @hooks.around("tool.execute")
+    def change(op: Operation) -> Any:
+        if op.request.arguments["query"] == "water":
+            return "wet"
+        op.replace(arguments={"query": "coffee"})
+        yield
+
+    with recorder(hooks):
+        assert base_tool(body)("tea") == FOUND
+        assert Named()("tea") == Named()(query="tea") == "found coffee"
+        assert str(Named()("water", sanitize_inputs_outputs=True)) == "wet"
+    assert body.seen == ["coffee"]
+    assert Named()("tea") == "found tea"
+
+
+@needs_base
+def test_a_tool_of_the_librarys_is_not_bound_twice() -> None:
+    class Later(Whisper):
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            return super().__call__(*args, **kwargs)
+
+    before = vars(Later)["__call__"]
+    with recorder(Hooks()) as seen:
+
+        class Latest(Later):
+            def __call__(self, *args: Any, **kwargs: Any) -> Any:
+                return super().__call__(*args, **kwargs)
+
+        assert Latest()("TEA") == Later()("TEA") == "tea"
+    assert [span.name for span in seen.spans] == ["execute_tool whisper"] * 2
+    assert vars(Later)["__call__"] is before
+    assert not hasattr(vars(Latest)["__call__"], "__wrapped__")
+
+
+SERVER = '''
+try:
+    from mcp.server.mcpserver import MCPServer
+except ImportError:  # version 1 of the SDK
+    from mcp.server.fastmcp import FastMCP as MCPServer
+
+server = MCPServer("leaves")
+
+
+@server.tool(name="look-up")
+def look_up(query: str) -> str:
+    """Look something up."""
+    return "found leaves everywhere"
+
+
+server.run()
+'''
+
+
+def test_a_tool_of_an_mcp_server_is_one_call_whatever_its_name_there(tmp_path: Path) -> None:
+    pytest.importorskip("mcpadapt", reason="MCP is tried with the newest version of smolagents")
+    (tmp_path / "server.py").write_text(SERVER)
+    stdio: Any = import_module("mcp.client.stdio")
+    command = stdio.StdioServerParameters(command=sys.executable, args=[str(tmp_path / "server.py")])
+    hooks, seen = Hooks(), list[Any]()
+    for name in ("look_up", "look-up"):
+        hooks.before("tool.execute", names={name})(lambda op: seen.append((op.name, op.request.arguments)))
+    with recorder(hooks) as recorded, smolagents.MCPClient(command) as (made,):
+        assert made(query="tea") == FOUND
+        assert str(made({"query": "tea"}, sanitize_inputs_outputs=True)) == FOUND
+    assert seen == [("look_up", {"query": "tea"})] * 4
+    assert [span.name for span in recorded.spans if "tool" in span.name] == ["execute_tool look_up"] * 2
 
 
 def test_the_last_answer_is_a_tool() -> None:

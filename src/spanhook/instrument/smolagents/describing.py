@@ -5,6 +5,7 @@ from typing import Any
 
 from spanhook import semconv
 from spanhook.instrument.parameters import PARAMETERS, note_parameter
+from spanhook.instrument.prefixes import provider_named, split
 from spanhook.model import Attributes, Kwargs
 
 _HERE = "smolagents."
@@ -22,8 +23,6 @@ _PROVIDERS = {
 }
 """Providers by the names of the library's classes."""
 _LITELLM = "LiteLLMModel"
-_ROUTED = {"azure": "azure.ai.openai", "bedrock": "aws.bedrock", "gemini": "gcp.gemini", "mistral": "mistral_ai"}
-"""Names that LiteLLM's models begin with."""
 
 
 def _class_of(model: Any) -> str:
@@ -40,10 +39,8 @@ def _names(model: Any) -> tuple[str, str]:
     named, known = named if isinstance(named, str) else "", _class_of(model)
     if known != _LITELLM:
         return _PROVIDERS.get(known, semconv.UNKNOWN_PROVIDER), named
-    first, slash, rest = named.partition("/")
-    if not slash or not first:
-        return "openai", named
-    return _ROUTED.get(first, first), rest
+    provider, _, bare = split(named)
+    return provider_named(provider or "openai"), bare
 
 
 def model_of(model: Any) -> str:

@@ -69,5 +69,6 @@ SUBJECTS: tuple[Subject, ...] = (
 UNGATED = (
     Ungated("a function that was made a tool, called by its own name"),
     Ungated("tools that code calls in another place (Docker, E2B, Modal, Blaxel): there, only the code is"),
+    Ungated("functions that code is given besides tools, by additional_functions and additional_args"),
     Ungated("models that are no Model"),
 )
