@@ -3,8 +3,9 @@
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -12,6 +13,9 @@ from spanhook import ConfigurationError
 from spanhook.errors import StoreError
 from spanhook.schedules import CronEntry, Ticker
 from spanhook.store import MemoryStates, PostgresStates, SQLiteStates, States
+
+T = TypeVar("T")
+Change = Callable[[str | None], tuple[str, T]]
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
@@ -70,6 +74,35 @@ def test_an_execution_counts_as_under_way_while_its_lease_is_extended(states: St
     assert not one.extend("news", execution), "it has been given up"
     one.end("news", execution)
     states.close()
+
+
+class Changing(MemoryStates):
+    """Notes which states were changed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changed: list[str] = []
+
+    def change(self, key: str, change: "Change[T]") -> T:
+        self.changed.append(key)
+        return super().change(key, change)
+
+
+def test_a_state_is_changed_only_if_there_is_something_new() -> None:
+    clock, states = Clock(), Changing()
+    ticker = Ticker(
+        [entry(), entry(id="off", enabled=False), entry(id="hourly", schedule="0 * * * *")], states, clock=clock
+    )
+    ticker.poll()
+    assert states.changed == ["cron:news", "cron:off", "cron:hourly"]
+    states.changed.clear()
+    for _ in range(3):
+        clock.now += 10
+        assert ticker.poll() == []
+    assert states.changed == []
+    clock.now += 30
+    assert len(run_ids(ticker)) == 1
+    assert states.changed == ["cron:news"]
 
 
 def test_it_says_how_long_to_wait() -> None:

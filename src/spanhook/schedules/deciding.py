@@ -12,6 +12,7 @@ from spanhook.schedules.entry import CronEntry
 from spanhook.schedules.schedule import Schedule
 from spanhook.schedules.state import MOST_RECENT, CronState, Fate, Past, Reason, Running
 
+_OFF = " off"
 MOST_MISSED = 100
 """The most missed ticks that are made up for, with ``missed: all``: the latest."""
 
@@ -66,19 +67,19 @@ def decide(
     Args:
         entry: The schedule's settings.
         schedule: Its ticks.
-        known: Its state; ``None`` if there is none. Then, and after its expression or time zone has changed, ticks
-            count from now on.
+        known: Its state; ``None`` if there is none. Then, and after its expression or time zone has changed, or it was
+            enabled, ticks count from now on.
         now: The time.
         lease: How long an execution counts as under way unless it is extended.
         new_id: Makes ids of executions.
     """
-    rule = f"{schedule.expression} {schedule.time_zone}"
+    rule = f"{schedule.expression} {schedule.time_zone}" + ("" if entry.enabled else _OFF)
     if known is None:
         return Decided(CronState(rule, now))
     alive = tuple(one for one in known.running if one.until > now)
     passed = [Passed(one.tick, "lost", one.execution_id) for one in known.running if one.until <= now]
     if known.rule != rule or not entry.enabled:
-        last = max(known.last, now)
+        last = known.last if known.rule == rule else max(known.last, now)
         passed += _passed(known.waiting, "missed")
         return Decided(CronState(rule, last, alive, (), _recent(known, passed, now)), (), tuple(passed))
     due = schedule.due(known.last, now)

@@ -55,7 +55,7 @@ class CronState:
     """What is known of a schedule.
 
     Attributes:
-        rule: The expression and the time zone that it is known for.
+        rule: The expression and the time zone that it is known for, and whether it was enabled.
         last: The last tick that was dealt with. Ticks are dealt with once: it never moves back.
         running: Executions under way.
         waiting: Ticks that will be run once those have ended.

@@ -61,15 +61,21 @@ class Ticker:
     def poll(self) -> list[tuple[CronEntry, Decided]]:
         """Deal with the ticks that have come: what is to be run now, and what is not, by schedule.
 
-        What fails in between is tried again with the next call, and raised if nothing else was found.
+        States are read first, and only those are changed of which there is something new. What fails in between is
+        tried again with the next call, and raised if nothing else was found.
 
         Raises:
             StoreError: The store cannot be used now; no tick is lost by that.
         """
         found: list[tuple[CronEntry, Decided]] = []
         failure: Exception | None = None
-        for entry, schedule in self._entries.values():
+        entries = tuple(self._entries.values())
+        texts = self._states.read([_KEY + entry.id for entry, _ in entries])
+        for entry, schedule in entries:
+            text = texts.get(_KEY + entry.id)
             try:
+                if text is not None and self._deciding(entry, schedule)(text)[0] == text:
+                    continue
                 decided = self._states.change(_KEY + entry.id, self._deciding(entry, schedule))
             except StoreError as error:
                 failure = error
