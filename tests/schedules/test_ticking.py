@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,9 +12,10 @@ import pytest
 
 from spanhook import ConfigurationError
 from spanhook.errors import StoreError
-from spanhook.schedules import CronEntry, Ticker
+from spanhook.schedules import CronEntry, Execution, Ticker
 from spanhook.store import MemoryStates, PostgresStates, SQLiteStates, States
 
+TICK = datetime(2026, 1, 30, 9, tzinfo=UTC)
 T = TypeVar("T")
 Change = Callable[[str | None], tuple[str, T]]
 
@@ -49,7 +51,7 @@ def test_a_tick_goes_to_whoever_asks_first(states: States) -> None:
     clock.now += 60
     (execution,) = run_ids(one)
     assert run_ids(other) == []
-    other.end("news", execution)
+    other.end("news", Execution(execution, TICK))
     clock.now += 60
     assert len(run_ids(other)) == 1
     assert run_ids(one) == []
@@ -64,15 +66,15 @@ def test_an_execution_counts_as_under_way_while_its_lease_is_extended(states: St
     (execution,) = run_ids(one)
     for _ in range(5):
         clock.now += 60
-        assert one.extend("news", execution)
+        assert one.extend("news", Execution(execution, TICK))
         ((_, decided),) = other.poll()
         assert (decided.run, [passed.reason for passed in decided.passed]) == ((), ["overlapping"])
     clock.now += 120
     ((_, decided),) = other.poll()
     assert [passed.reason for passed in decided.passed] == ["lost", "missed"]
     assert len(decided.run) == 1
-    assert not one.extend("news", execution), "it has been given up"
-    one.end("news", execution)
+    assert not one.extend("news", Execution(execution, TICK)), "it has been given up"
+    one.end("news", Execution(execution, TICK))
     states.close()
 
 
@@ -144,7 +146,7 @@ def test_a_store_that_fails_loses_no_tick(tmp_path: Path) -> None:
 
 PROGRAM = """if True:
     import sys
-    from spanhook.schedules import CronEntry, Ticker
+    from spanhook.schedules import CronEntry, Execution, Ticker
     from spanhook.store import PostgresStates, SQLiteStates
     cron = CronEntry(id="news", schedule="* * * * *", agent="reader", missed="all", overlap="allow")
     now = 1_000_000_020.0
@@ -156,7 +158,7 @@ PROGRAM = """if True:
             assert not decided.passed, decided
             for one in decided.run:
                 print(int(one.tick.timestamp()))
-                ticker.end("news", one.execution_id)
+                ticker.end("news", one)
     states.close()
 """
 

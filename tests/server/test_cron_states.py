@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import Connection, select
 
-from spanhook.schedules import CronEntry, Ticker
+from spanhook.schedules import CronEntry, Execution, Ticker
 from spanhook.server import LOCAL
 from spanhook.server.cron_states import CRON_EVENTS, CronStates, telling
 from spanhook.server.sealing import Seal
@@ -59,10 +59,10 @@ def ticked(database: Database) -> None:
     clock = At()
     one = ticker(database, clock)
 
-    def begun() -> str:
+    def begun() -> Execution:
         ((_, decided),) = [each for each in one.poll() if each[0] is NEWS]
         (execution,) = decided.run
-        return execution.execution_id
+        return execution
 
     one.poll()
     clock.now += timedelta(minutes=1)
