@@ -146,7 +146,7 @@ def test_a_store_that_fails_loses_no_tick(tmp_path: Path) -> None:
 
 PROGRAM = """if True:
     import sys
-    from spanhook.schedules import CronEntry, Execution, Ticker
+    from spanhook.schedules import CronEntry, Ticker
     from spanhook.store import PostgresStates, SQLiteStates
     cron = CronEntry(id="news", schedule="* * * * *", agent="reader", missed="all", overlap="allow")
     now = 1_000_000_020.0

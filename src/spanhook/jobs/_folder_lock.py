@@ -17,14 +17,15 @@ class FolderLock:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path, self._open = path, set[int]()
+        self._path = path
+        self._open: set[int] = set()
         renewed_after_fork(self)
 
     def renew(self) -> None:
         """In a forked child: leave the lock to the parent, whose thread has it or waits for it."""
-        left, self._open = self._open, set()
-        for descriptor in left:
+        for descriptor in self._open:
             os.close(descriptor)
+        self._open = set()
 
     @contextmanager
     def held(self) -> Generator[None]:

@@ -20,7 +20,7 @@ from spanhook.store import MemoryStates, States
 
 POLL_S = 15.0
 """Seconds after which it looks at the latest: for clocks that were set, and for executions of processes that died."""
-_DRAIN, _CANCELLED = "drain", asyncio.CancelledError
+_DRAIN = "drain"
 
 Run = tuple[CronEntry, Execution]
 Made = Callable[[str], None]
@@ -40,7 +40,7 @@ class Scheduler:
             died or was told to end: waits for the end of that, or raises ``LostError``. ``None`` if there is nothing to
             wait for: it counts as lost, and as cancelled if its process was told to end.
         lease: Seconds after which an execution of a process that has died is followed, or counts as lost.
-        drain_s: Seconds that executions have to end when it is closed; then they are cancelled.
+        drain_s: Seconds that executions have to end when it is closed; then they are cancelled here.
         clock: Seconds since the epoch.
 
     Raises:
@@ -82,7 +82,7 @@ class Scheduler:
         self._loop = asyncio.create_task(self._ticking(), name="spanhook-schedules")
 
     async def close(self) -> None:
-        """Take no more ticks, and give executions some time to end."""
+        """Take no more ticks, and give executions some time to end. Others are left to whoever follows them."""
         self._closing = True
         self._wake.set()
         if self._loop is not None:
@@ -169,7 +169,8 @@ class Scheduler:
         jobs = list[str]()
 
         def left(error: BaseException) -> bool:
-            return self._closing and self._follow is not None and bool(jobs) and isinstance(error, _CANCELLED)
+            elsewhere = keeper.done() or (self._closing and bool(jobs))
+            return elsewhere and self._follow is not None and isinstance(error, asyncio.CancelledError)
 
         try:
             if execution.turn and (follow_it := self._follow) is not None:
