@@ -74,7 +74,7 @@ class Ticker:
         found: list[tuple[CronEntry, Decided]] = []
         failure: Exception | None = None
         entries = tuple(self._entries.values())
-        texts = self._states.read([_KEY + entry.id for entry, _ in entries])
+        texts = self._states.read([_KEY + entry.id for entry, _ in entries]) if entries else {}
         for entry, schedule in entries:
             text = texts.get(_KEY + entry.id)
             try:
