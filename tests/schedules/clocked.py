@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from spanhook.schedules import CronEntry, Past, Scheduler
+from spanhook import Reject
+from spanhook.schedules import CronEntry, Execution, Made, Past, Scheduler
 
 MINUTE = 1_000_000_020.0
 """Seconds since the epoch at a full minute."""
@@ -17,6 +18,30 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+class Desk:
+    """Notes which ticks it was called for, and waits if told to."""
+
+    def __init__(self) -> None:
+        self.ticks: list[float] = []
+        self.free = asyncio.Event()
+        self.free.set()
+        self.cancelled = 0
+
+    async def __call__(self, entry: CronEntry, execution: Execution, made: Made) -> str:
+        self.ticks.append(execution.tick.timestamp())
+        made(f"job_{len(self.ticks)}")
+        try:
+            await self.free.wait()
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        if entry.input == "fail":
+            raise ValueError("a secret")
+        if entry.input == "refuse":
+            raise Reject("no money")
+        return "done"
 
 
 def entry(**given: Any) -> CronEntry:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanhook.schedules import CronEntry, CronState, Decided, decide, ended, extended
+from spanhook.schedules.deciding import released
 
 LEASE = timedelta(minutes=30)
 NOON = datetime(2026, 1, 30, 12, tzinfo=UTC)
@@ -112,6 +113,29 @@ def test_a_tick_whose_process_has_died_is_lost_and_not_run_again() -> None:
     assert cron.at(40) == (["12:40"], ["12:10 lost", "12:20 missed", "12:30 missed"])
     cron.end(1)
     assert cron.at(45) == ([], [])
+
+
+def test_a_run_whose_process_has_died_is_followed_and_still_under_way() -> None:
+    cron = Clocked()
+    cron.at(10)
+    assert cron.known is not None
+    now = NOON + timedelta(minutes=40)
+    decided = decide(cron.entry, cron.entry.times(), cron.known, now, LEASE, follows=True)
+    assert [(one.execution_id, one.turn) for one in decided.followed] == [("exec_1", 1)]
+    assert decided.run == ()
+    assert [one.reason for one in decided.passed] == ["missed", "missed", "overlapping"]
+    again = CronState.from_text(decided.state.as_text())
+    assert again == decided.state
+    assert decide(cron.entry, cron.entry.times(), again, now, LEASE, follows=True).followed == ()
+    assert extended(again, "exec_1", now + LEASE * 2) == again, "the process that began it has come too late"
+    assert ended(again, "exec_1", now) == again
+    assert released(again, "exec_1", now) == again
+    assert ended(again, "exec_1", now, turn=1).running == ()
+    free = released(again, "exec_1", now, 1)
+    next_one = decide(cron.entry, cron.entry.times(), free, now, LEASE, follows=True)
+    assert [(one.execution_id, one.turn) for one in next_one.followed] == [("exec_1", 2)]
+    off = CronEntry.model_validate({**cron.entry.model_dump(), "enabled": False})
+    assert len(decide(off, off.times(), free, now, LEASE, follows=True).followed) == 1
 
 
 def test_a_lease_that_is_extended_lasts() -> None:

@@ -14,9 +14,9 @@ from spanhook import Hooks, Reject, testing
 from spanhook.diagnostics import internal
 from spanhook.engine import registry
 from spanhook.model import Event
-from spanhook.schedules import CronEntry, Execution, Fate, Made, Past, Scheduler, Ticker
+from spanhook.schedules import Fate, Past, Scheduler, Ticker
 from spanhook.store import MemoryStates, PostgresStates, SQLiteStates, States
-from tests.schedules.clocked import MINUTE, Clock, entry, known, looked, until
+from tests.schedules.clocked import MINUTE, Clock, Desk, entry, known, looked, until
 
 pytestmark = pytest.mark.anyio
 
@@ -31,30 +31,6 @@ def states(request: pytest.FixtureRequest, tmp_path: Path) -> States:
     if request.param == "postgresql":
         return PostgresStates(request.getfixturevalue("postgres_url"))
     return MemoryStates() if request.param == "memory" else SQLiteStates(str(tmp_path / "states.db"))
-
-
-class Desk:
-    """Notes which ticks it was called for, and waits if told to."""
-
-    def __init__(self) -> None:
-        self.ticks: list[float] = []
-        self.free = asyncio.Event()
-        self.free.set()
-        self.cancelled = 0
-
-    async def __call__(self, entry: CronEntry, execution: Execution, made: Made) -> str:
-        self.ticks.append(execution.tick.timestamp())
-        made(f"job_{len(self.ticks)}")
-        try:
-            await self.free.wait()
-        except asyncio.CancelledError:
-            self.cancelled += 1
-            raise
-        if entry.input == "fail":
-            raise ValueError("a secret")
-        if entry.input == "refuse":
-            raise Reject("no money")
-        return "done"
 
 
 def started(program: str, *arguments: str) -> "subprocess.Popen[str]":

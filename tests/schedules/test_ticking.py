@@ -3,15 +3,21 @@
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from spanhook import ConfigurationError
 from spanhook.errors import StoreError
-from spanhook.schedules import CronEntry, Ticker
+from spanhook.schedules import CronEntry, Execution, Ticker
 from spanhook.store import MemoryStates, PostgresStates, SQLiteStates, States
+
+TICK = datetime(2026, 1, 30, 9, tzinfo=UTC)
+T = TypeVar("T")
+Change = Callable[[str | None], tuple[str, T]]
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
@@ -45,7 +51,7 @@ def test_a_tick_goes_to_whoever_asks_first(states: States) -> None:
     clock.now += 60
     (execution,) = run_ids(one)
     assert run_ids(other) == []
-    other.end("news", execution)
+    other.end("news", Execution(execution, TICK))
     clock.now += 60
     assert len(run_ids(other)) == 1
     assert run_ids(one) == []
@@ -60,16 +66,45 @@ def test_an_execution_counts_as_under_way_while_its_lease_is_extended(states: St
     (execution,) = run_ids(one)
     for _ in range(5):
         clock.now += 60
-        assert one.extend("news", execution)
+        assert one.extend("news", Execution(execution, TICK))
         ((_, decided),) = other.poll()
         assert (decided.run, [passed.reason for passed in decided.passed]) == ((), ["overlapping"])
     clock.now += 120
     ((_, decided),) = other.poll()
     assert [passed.reason for passed in decided.passed] == ["lost", "missed"]
     assert len(decided.run) == 1
-    assert not one.extend("news", execution), "it has been given up"
-    one.end("news", execution)
+    assert not one.extend("news", Execution(execution, TICK)), "it has been given up"
+    one.end("news", Execution(execution, TICK))
     states.close()
+
+
+class Changing(MemoryStates):
+    """Notes which states were changed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changed: list[str] = []
+
+    def change(self, key: str, change: "Change[T]") -> T:
+        self.changed.append(key)
+        return super().change(key, change)
+
+
+def test_a_state_is_changed_only_if_there_is_something_new() -> None:
+    clock, states = Clock(), Changing()
+    ticker = Ticker(
+        [entry(), entry(id="off", enabled=False), entry(id="hourly", schedule="0 * * * *")], states, clock=clock
+    )
+    ticker.poll()
+    assert states.changed == ["cron:news", "cron:off", "cron:hourly"]
+    states.changed.clear()
+    for _ in range(3):
+        clock.now += 10
+        assert ticker.poll() == []
+    assert states.changed == []
+    clock.now += 30
+    assert len(run_ids(ticker)) == 1
+    assert states.changed == ["cron:news"]
 
 
 def test_it_says_how_long_to_wait() -> None:
@@ -123,7 +158,7 @@ PROGRAM = """if True:
             assert not decided.passed, decided
             for one in decided.run:
                 print(int(one.tick.timestamp()))
-                ticker.end("news", one.execution_id)
+                ticker.end("news", one)
     states.close()
 """
 

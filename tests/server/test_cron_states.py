@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import Connection, select
 
-from spanhook.schedules import CronEntry, Ticker
+from spanhook.schedules import CronEntry, Execution, Ticker
 from spanhook.server import LOCAL
 from spanhook.server.cron_states import CRON_EVENTS, CronStates, telling
 from spanhook.server.sealing import Seal
@@ -59,10 +59,10 @@ def ticked(database: Database) -> None:
     clock = At()
     one = ticker(database, clock)
 
-    def begun() -> str:
+    def begun() -> Execution:
         ((_, decided),) = [each for each in one.poll() if each[0] is NEWS]
         (execution,) = decided.run
-        return execution.execution_id
+        return execution
 
     one.poll()
     clock.now += timedelta(minutes=1)
@@ -101,8 +101,25 @@ async def test_each_tick_is_told_to_its_tenant_with_what_became_of_it(database: 
     assert len({data["execution_id"] for data in with_id}) == 1
 
 
+async def test_many_ticks_that_were_missed_together_are_one_event(database: Database) -> None:
+    await listening(database, "cron.*")
+
+    def missed() -> None:
+        clock = At()
+        one = ticker(database, clock)
+        one.poll()
+        clock.now += timedelta(hours=2, seconds=90)
+        one.poll()
+
+    await asyncio.to_thread(missed)
+    (event, data), *rest = await told(database)
+    assert (event, data["count"]) == ("cron.missed", 120)
+    assert (data["first_tick"][11:16], data["tick"][11:16]) == ("09:01", "11:00")
+    assert [name for name, _ in rest] == ["cron.started"]
+
+
 async def test_the_state_does_not_change_if_nobody_can_be_told(database: Database) -> None:
-    def failing(_connection: Connection, _key: str, _before: str | None, _after: str) -> None:
+    def failing(_connection: Connection, _key: str, _before: str | None, _after: str, _result: object) -> None:
         raise RuntimeError("no")
 
     states = CronStates(database, failing)

@@ -12,7 +12,7 @@ from spanhook import Reject
 from spanhook.jobs import Agent, JobFilter, MemoryJobs, Runner, RunnerSettings
 from spanhook.model import current_operation
 from spanhook.runs import RejectRun, RunContext, RunHooks, set_hooks
-from spanhook.schedules import CronEntry, Execution, Outcome, execute
+from spanhook.schedules import CronEntry, Execution, LostError, Outcome, execute
 from spanhook.server.scheduling import JobFailedError, Jobs
 
 pytestmark = pytest.mark.anyio
@@ -89,6 +89,17 @@ async def test_a_tick_whose_job_is_cancelled_is_cancelled() -> None:
                 await asyncio.sleep(0.005)
         await runner.cancel(jobs[0], None)
         assert isinstance((await task).error, asyncio.CancelledError)
+
+
+async def test_the_job_of_a_tick_is_found_again() -> None:
+    jobs, entry = list[str](), CronEntry(id="news", schedule="0 9 * * *", agent="echo", input="hi", tenant_id="acme")
+    async with running() as runner:
+        await ticked(runner, "echo", jobs)
+        follow = Jobs(runner).follow
+        assert await follow(entry, Execution("exec_echo", TICK, 1), jobs.append) == "hi"
+        with pytest.raises(LostError):
+            await follow(entry, Execution("exec_other", TICK, 1), jobs.append)
+    assert jobs[0] == jobs[1]
 
 
 async def test_before_run_is_asked_once_and_a_refusal_leaves_no_job() -> None:

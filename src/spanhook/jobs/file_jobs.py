@@ -1,24 +1,26 @@
 """Jobs in a folder, one JSON file each, shared by processes of one machine.
 
 A change is made under a lock on the folder, and a file is replaced as a whole: after a crash it holds the job as it was
-before the change, or as it was after it. Listing reads every file; for many jobs use the database.
+before the change, or as it was after it. Only a lease that was renewed may be forgotten when the power is lost, and
+with it the process that had it. Listing reads every file; for many jobs use the database.
 """
 
 import asyncio
-import fcntl
 import hashlib
 import json
 import os
 import re
 import tempfile
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from spanhook.diagnostics import log
 from spanhook.errors import ConfigurationError, StoreError
+from spanhook.jobs._folder_lock import FolderLock
+from spanhook.jobs._live import Live
 from spanhook.jobs.job import Job, Transition, moved, noted
 from spanhook.jobs.memory_jobs import (
     KEPT_S,
@@ -56,8 +58,10 @@ class FileJobs:
         try:
             self._folder.mkdir(mode=0o700, exist_ok=True)
             self._keys.mkdir(mode=0o700, exist_ok=True)
+            self._live = Live(self._folder / "live", self._put, _kept)
         except OSError as error:
             raise ConfigurationError(f"jobs: the folder {str(self._folder)!r} cannot be used: {error}") from None
+        self._lock = FolderLock(self._folder / ".lock")
 
     async def create(self, job: Job) -> Job:
         return await self._locked(lambda: self._create(job))
@@ -75,9 +79,15 @@ class FileJobs:
         return job
 
     def _tidy(self, now_ns: int) -> None:
-        """Delete what is too much, and what a crash has left."""
-        for one in superfluous(self._all(), now_ns, self._most, self._kept_s):
+        """Delete what is too much, and mend what a crash has left."""
+        found = self._all()
+        for one in superfluous(found, now_ns, self._most, self._kept_s):
             self._remove(one)
+        live = {job.job_id: job for job in found if not job.finished}
+        for job in live.values():
+            self._live.add(job)
+        for job_id in set(self._live.ids()) - live.keys():
+            self._live.discard(job_id)
         for path in self._folder.glob(f"{_NEW}*"):  # under the lock nobody writes one
             path.unlink(missing_ok=True)
 
@@ -102,13 +112,14 @@ class FileJobs:
             held = [job for one in job_ids if (job := self._read(one)) is not None and holds(job, worker)]
             for job in held:
                 if job.lease_ns < until_ns - SPARE_NS:
-                    self._write(replace(job, lease_ns=until_ns))
+                    self._renew(job, until_ns)
             return frozenset(job.job_id for job in held)
 
         return await self._locked(renewed)
 
     async def expired(self, now_ns: int, limit: int = 100, agents: Collection[str] | None = None) -> Sequence[Job]:
-        return oldest([job for job in await self._off(self._all) if is_expired(job, now_ns, agents)], limit)
+        live = await self._off(lambda: self._found(self._live.ids()))
+        return oldest([job for job in live if is_expired(job, now_ns, agents)], limit)
 
     async def delete(self, job_id: str, tenant_id: str | None = "") -> bool:
         def deleted() -> bool:
@@ -136,7 +147,7 @@ class FileJobs:
 
     async def _locked(self, do: Callable[[], T]) -> T:
         def locked() -> T:
-            with self._lock():
+            with self._lock.held():
                 return do()
 
         return await self._off(locked)
@@ -152,20 +163,11 @@ class FileJobs:
 
         return await asyncio.shield(asyncio.to_thread(done))
 
-    @contextmanager
-    def _lock(self) -> Generator[None]:
-        """Wait until no other thread or process changes something. The lock ends with its process."""
-        descriptor = os.open(self._folder / ".lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
-
     def _remove(self, job: Job) -> None:
         if job.key:
             self._key(job.tenant_id, job.agent, job.key).unlink(missing_ok=True)
         self._path(job.job_id).unlink(missing_ok=True)
+        self._live.discard(job.job_id)
 
     def _path(self, job_id: str) -> Path:
         return self._folder / f"{job_id}.json"
@@ -180,6 +182,10 @@ class FileJobs:
             return None
 
     def _read(self, job_id: str) -> Job | None:
+        job = self._written(job_id)
+        return None if job is None else self._live.held(job)
+
+    def _written(self, job_id: str) -> Job | None:
         if not _ID.fullmatch(job_id):
             return None
         try:
@@ -190,10 +196,13 @@ class FileJobs:
             raise StoreError(f"jobs in {self._folder}: {job_id}.json is damaged: {error}") from None
 
     def _all(self) -> Sequence[Job]:
+        return self._found(path.stem for path in self._folder.glob("job_*.json"))
+
+    def _found(self, job_ids: Iterable[str]) -> Sequence[Job]:
         found: list[Job] = []
-        for path in self._folder.glob("job_*.json"):
+        for job_id in job_ids:
             try:
-                job = self._read(path.stem)
+                job = self._read(job_id)
             except StoreError as error:  # others can be listed all the same
                 log.warning("spanhook: %s", error)
                 continue
@@ -202,22 +211,42 @@ class FileJobs:
         return found
 
     def _write(self, job: Job) -> None:
+        if not job.finished:
+            self._live.add(job)
         self._replace(self._path(job.job_id), json.dumps(job.as_dict(), separators=(",", ":")))
+        if job.finished:
+            self._live.discard(job.job_id)
+
+    def _renew(self, job: Job, until_ns: int) -> None:
+        written = self._written(job.job_id)
+        if written is not None and written.lease_ns:
+            self._live.renew(job, written.lease_ns, until_ns)
+        else:
+            self._write(replace(job, lease_ns=until_ns))
 
     def _replace(self, path: Path, text: str) -> None:
+        self._put(path, text, lasting=True)
+        _kept(path.parent)
+
+    def _put(self, path: Path, text: str, *, lasting: bool = False) -> None:
         descriptor, temporary = tempfile.mkstemp(prefix=_NEW, dir=self._folder)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
+                if lasting:
+                    file.flush()
+                    os.fsync(file.fileno())
             os.replace(temporary, path)
         except BaseException:
             with suppress(OSError):
                 os.unlink(temporary)
             raise
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+
+
+def _kept(folder: Path) -> None:
+    """Make sure that the names in a folder outlast a loss of power."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

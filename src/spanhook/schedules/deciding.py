@@ -12,21 +12,24 @@ from spanhook.schedules.entry import CronEntry
 from spanhook.schedules.schedule import Schedule
 from spanhook.schedules.state import MOST_RECENT, CronState, Fate, Past, Reason, Running
 
+_OFF = " off"
 MOST_MISSED = 100
 """The most missed ticks that are made up for, with ``missed: all``: the latest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """A tick that is to be run now.
+    """A tick that is to be run now, or whose run is to be followed.
 
     Attributes:
         execution_id: The id of this run, ``exec_...``.
         tick: The time that it is for.
+        turn: How many processes have followed it so far.
     """
 
     execution_id: str
     tick: datetime
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +49,13 @@ class Decided:
         state: What is known from now on.
         run: What is to be run now.
         passed: What is not.
+        followed: What another process has begun, and is to be followed to its end.
     """
 
     state: CronState
     run: tuple[Execution, ...] = ()
     passed: tuple[Passed, ...] = ()
+    followed: tuple[Execution, ...] = ()
 
 
 def decide(
@@ -60,27 +65,32 @@ def decide(
     now: datetime,
     lease: timedelta,
     new_id: Callable[[], str] = lambda: f"exec_{uuid4().hex}",
+    *,
+    follows: bool = False,
 ) -> Decided:
     """Deal with the ticks that have come.
 
     Args:
         entry: The schedule's settings.
         schedule: Its ticks.
-        known: Its state; ``None`` if there is none. Then, and after its expression or time zone has changed, ticks
-            count from now on.
+        known: Its state; ``None`` if there is none. Then, and after its expression or time zone has changed, or it was
+            enabled, ticks count from now on.
         now: The time.
         lease: How long an execution counts as under way unless it is extended.
         new_id: Makes ids of executions.
+        follows: Whether executions whose lease has ended are followed to their end, rather than lost.
     """
-    rule = f"{schedule.expression} {schedule.time_zone}"
+    rule = f"{schedule.expression} {schedule.time_zone}" + ("" if entry.enabled else _OFF)
     if known is None:
         return Decided(CronState(rule, now))
-    alive = tuple(one for one in known.running if one.until > now)
-    passed = [Passed(one.tick, "lost", one.execution_id) for one in known.running if one.until <= now]
+    alive, followed = _alive(known, now, now + lease if follows else None)
+    kept = {one.execution_id for one in alive}
+    passed = [Passed(one.tick, "lost", one.execution_id) for one in known.running if one.execution_id not in kept]
     if known.rule != rule or not entry.enabled:
-        last = max(known.last, now)
+        last = known.last if known.rule == rule else max(known.last, now)
         passed += _passed(known.waiting, "missed")
-        return Decided(CronState(rule, last, alive, (), _recent(known, passed, now)), (), tuple(passed))
+        state = CronState(rule, last, alive, (), _recent(known, passed, now))
+        return Decided(state, (), tuple(passed), followed)
     due = schedule.due(known.last, now)
     late, in_time, missed = _sorted(entry, due, now)
     passed += _passed(missed, "missed")
@@ -90,7 +100,7 @@ def decide(
     running = (*alive, *(Running(one.execution_id, one.tick, now + lease) for one in run))
     last = due[-1] if due else known.last
     state = CronState(rule, last, running, tuple(waiting), _recent(known, passed, now))
-    return Decided(state, run, tuple(passed))
+    return Decided(state, run, tuple(passed), followed)
 
 
 def ended(
@@ -99,32 +109,52 @@ def ended(
     now: datetime,
     fate: Fate = "completed",
     *,
+    turn: int = 0,
     job_id: str = "",
     error: str = "",
 ) -> CronState:
-    """The state once an execution has ended. One whose lease had ended before is not known any more.
+    """The state once an execution has ended. One that was lost, or is followed by another process, is not touched.
 
     Args:
         known: The state before.
         execution_id: The execution.
         now: The time.
         fate, job_id, error: See ``Past``.
+        turn: See ``Running``.
     """
-    over = [one for one in known.running if one.execution_id == execution_id]
+    over = [one for one in known.running if (one.execution_id, one.turn) == (execution_id, turn)]
     past = [Past(one.tick, fate, now, execution_id, job_id, error) for one in over]
-    running = tuple(one for one in known.running if one.execution_id != execution_id)
+    running = tuple(one for one in known.running if one not in over)
     return replace(known, running=running, recent=(*known.recent, *past)[-MOST_RECENT:])
 
 
-def extended(known: CronState, execution_id: str, until: datetime) -> CronState:
-    """The state with a longer lease; unchanged if the execution is not known any more."""
-    return replace(
-        known,
-        running=tuple(
-            replace(one, until=max(one.until, until)) if one.execution_id == execution_id else one
-            for one in known.running
-        ),
+def extended(known: CronState, execution_id: str, until: datetime, turn: int = 0) -> CronState:
+    """The state with a longer lease; unchanged if the execution is lost, or is followed by another process."""
+    return _leased(known, execution_id, turn, lambda one: max(one.until, until))
+
+
+def released(known: CronState, execution_id: str, now: datetime, turn: int = 0) -> CronState:
+    """The state in which any process may follow an execution at once."""
+    return _leased(known, execution_id, turn, lambda one: min(one.until, now))
+
+
+def _leased(known: CronState, execution_id: str, turn: int, until: Callable[[Running], datetime]) -> CronState:
+    running = (
+        replace(one, until=until(one)) if (one.execution_id, one.turn) == (execution_id, turn) else one
+        for one in known.running
     )
+    return replace(known, running=tuple(running))
+
+
+def _alive(
+    known: CronState, now: datetime, until: datetime | None
+) -> tuple[tuple[Running, ...], tuple[Execution, ...]]:
+    """Executions under way, and those of them that are followed from now on, until a time; ``None`` for none."""
+    if until is None:
+        return tuple(one for one in known.running if one.until > now), ()
+    alive = tuple(one if one.until > now else replace(one, until=until, turn=one.turn + 1) for one in known.running)
+    followed = (Execution(one.execution_id, one.tick, one.turn) for one in alive if one not in known.running)
+    return alive, tuple(followed)
 
 
 def _sorted(

@@ -35,10 +35,20 @@ class Outcome:
     Attributes:
         result: What was returned.
         error: What was raised, or what hooks raised instead.
+        left: Whether it goes on elsewhere.
     """
 
     result: Any = None
     error: BaseException | None = None
+    left: bool = False
+
+
+Left = Callable[[BaseException], bool]
+"""Whether what was raised only says that an execution goes on elsewhere; then its hooks are told of its end there."""
+
+
+def _never(_error: BaseException) -> bool:
+    return False
 
 
 def _start(due: Due, _args: Args, _kwargs: Kwargs) -> Attributes:
@@ -78,9 +88,18 @@ CRON = Adapter(
 _runs = AdmittedRuns()
 
 
-async def execute(entry: CronEntry, execution: Execution, work: Callable[[], Awaitable[Any]]) -> Outcome:
+async def execute(
+    entry: CronEntry, execution: Execution, work: Callable[[], Awaitable[Any]], left: Left = _never
+) -> Outcome:
     """Run something for a tick, as its operation. Nothing is raised: a refusal is the error of the outcome."""
-    return await _performed(entry, execution, None, work)
+    return await _performed(entry, execution, None, work, left)
+
+
+async def follow(
+    entry: CronEntry, execution: Execution, work: Callable[[], Awaitable[Any]], left: Left = _never
+) -> Outcome:
+    """Wait for the end of what another process has begun, and whose gates were asked then. Nothing is raised."""
+    return await _performed(entry, execution, Admission(execution.execution_id, "", registry.digest), work, left)
 
 
 async def report_lost(entry: CronEntry, execution: Execution) -> None:
@@ -89,11 +108,15 @@ async def report_lost(entry: CronEntry, execution: Execution) -> None:
     async def lost() -> None:
         raise LostError(f"execution {execution.execution_id} was not seen to end: its process has died")
 
-    await _performed(entry, execution, Admission(execution.execution_id, "", registry.digest), lost)
+    await follow(entry, execution, lost)
 
 
 async def _performed(
-    entry: CronEntry, execution: Execution, admission: Admission | None, work: Callable[[], Awaitable[Any]]
+    entry: CronEntry,
+    execution: Execution,
+    admission: Admission | None,
+    work: Callable[[], Awaitable[Any]],
+    left: Left,
 ) -> Outcome:
     outcome = Outcome()
     with _whose(entry):
@@ -107,6 +130,10 @@ async def _performed(
             outcome.result = await work()
         except BaseException as error:
             outcome.error = error
+            if left(error):
+                outcome.left = True
+                await running.hand_back()
+                return outcome
         outcome.error = running.leave(outcome.result, outcome.error) or outcome.error
         await running.end()
     return outcome

@@ -13,7 +13,7 @@ from spanhook.errors import Reject, StoreError
 from spanhook.gating import Measures
 from spanhook.schedules.deciding import Decided, Execution
 from spanhook.schedules.entry import CronEntry
-from spanhook.schedules.executing import Outcome, execute, report_lost
+from spanhook.schedules.executing import LostError, Outcome, execute, follow, report_lost
 from spanhook.schedules.state import CronState, Fate
 from spanhook.schedules.ticking import LEASE_S, Ticker
 from spanhook.store import MemoryStates, States
@@ -36,8 +36,11 @@ class Scheduler:
         work: Called for each tick that is run, as the operation ``cron.execute``.
         states: What is known of the schedules, shared by all processes that have them, so that one of them runs a tick.
             In memory by default: then every process runs each tick.
-        lease: Seconds after which an execution of a process that has died counts as lost.
-        drain_s: Seconds that executions have to end when it is closed; then they are cancelled.
+        follow: Called instead of ``work`` for an execution that another process has begun and not ended, because it has
+            died or was told to end: waits for the end of that, or raises ``LostError``. ``None`` if there is nothing to
+            wait for: it counts as lost, and as cancelled if its process was told to end.
+        lease: Seconds after which an execution of a process that has died is followed, or counts as lost.
+        drain_s: Seconds that executions have to end when it is closed; then they are cancelled here.
         clock: Seconds since the epoch.
 
     Raises:
@@ -50,12 +53,14 @@ class Scheduler:
         work: Work,
         states: States | None = None,
         *,
+        follow: Work | None = None,
         lease: float = LEASE_S,
         drain_s: float = 2.0,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._states = MemoryStates() if states is None else states
-        self._ticker = Ticker(entries, self._states, lease, clock)
+        self._ticker = Ticker(entries, self._states, lease, clock, follows=follow is not None)
+        self._follow = follow
         self._work, self._lease, self._drain_s = work, lease, drain_s
         self._tasks = set[asyncio.Task[None]]()
         self._wake = asyncio.Event()
@@ -77,7 +82,7 @@ class Scheduler:
         self._loop = asyncio.create_task(self._ticking(), name="spanhook-schedules")
 
     async def close(self) -> None:
-        """Take no more ticks, and give executions some time to end."""
+        """Take no more ticks, and give executions some time to end. Others are left to whoever follows them."""
         self._closing = True
         self._wake.set()
         if self._loop is not None:
@@ -139,7 +144,7 @@ class Scheduler:
             self._count(entry, one.reason)
             if one.reason == "lost":
                 self._begin(report_lost, entry, Execution(one.execution_id, one.tick))
-        for execution in decided.run:
+        for execution in (*decided.followed, *decided.run):
             self._begin(self._run, entry, execution)
 
     def _begin(
@@ -162,8 +167,16 @@ class Scheduler:
         assert running is not None
         keeper = asyncio.create_task(self._keeping((entry, execution), running))
         jobs = list[str]()
+
+        def left(error: BaseException) -> bool:
+            elsewhere = keeper.done() or (self._closing and bool(jobs))
+            return elsewhere and self._follow is not None and isinstance(error, asyncio.CancelledError)
+
         try:
-            outcome = await execute(entry, execution, lambda: self._work(entry, execution, jobs.append))
+            if execution.turn and (follow_it := self._follow) is not None:
+                outcome = await follow(entry, execution, lambda: follow_it(entry, execution, jobs.append), left)
+            else:
+                outcome = await execute(entry, execution, lambda: self._work(entry, execution, jobs.append), left)
         finally:
             keeper.cancel()
         await asyncio.shield(self._end((entry, execution), outcome, "".join(jobs[-1:])))
@@ -176,7 +189,7 @@ class Scheduler:
         while True:
             await asyncio.sleep(self._lease / 3)
             try:
-                held = await asyncio.to_thread(self._ticker.extend, entry.id, execution.execution_id)
+                held = await asyncio.to_thread(self._ticker.extend, entry.id, execution)
             except StoreError as error:
                 internal.report("schedules.store", error)
                 continue
@@ -188,12 +201,11 @@ class Scheduler:
         entry, execution = run
         fate, error = _fate(outcome.error)
         try:
-            known = await asyncio.to_thread(
-                self._ticker.end, entry.id, execution.execution_id, fate, job_id=job_id, error=error
-            )
-            if known:  # otherwise it was counted as lost
-                self._count(entry, fate)
-        except StoreError as failure:  # its lease runs out, and it counts as lost
+            if outcome.left:
+                await asyncio.to_thread(self._ticker.release, entry.id, execution)
+            elif await asyncio.to_thread(self._ticker.end, entry.id, execution, fate, job_id=job_id, error=error):
+                self._count(entry, fate)  # otherwise it was counted as lost, or is by whoever follows it
+        except StoreError as failure:  # its lease runs out
             internal.report("schedules.store", failure)
         self._wake.set()  # another one may have waited for this
 
@@ -206,6 +218,8 @@ def _fate(error: BaseException | None) -> tuple[Fate, str]:
         return "completed", ""
     if isinstance(error, asyncio.CancelledError):
         return "cancelled", ""
+    if isinstance(error, LostError):
+        return "lost", ""
     if isinstance(error, Reject):
         return "failed", error.reason[:200]
     return "failed", str(getattr(error, "error_type", "") or type(error).__name__)[:200]

@@ -14,11 +14,13 @@ class Running:
         execution_id: Its id.
         tick: The time that it is for.
         until: When its lease ends, unless it is extended.
+        turn: How many processes have followed it after the one that began it.
     """
 
     execution_id: str
     tick: datetime
     until: datetime
+    turn: int = 0
 
 
 Reason = Literal["missed", "overlapping", "lost"]
@@ -55,7 +57,7 @@ class CronState:
     """What is known of a schedule.
 
     Attributes:
-        rule: The expression and the time zone that it is known for.
+        rule: The expression and the time zone that it is known for, and whether it was enabled.
         last: The last tick that was dealt with. Ticks are dealt with once: it never moves back.
         running: Executions under way.
         waiting: Ticks that will be run once those have ended.
@@ -74,7 +76,9 @@ class CronState:
             {
                 "rule": self.rule,
                 "last": self.last.timestamp(),
-                "running": [[one.execution_id, one.tick.timestamp(), one.until.timestamp()] for one in self.running],
+                "running": [
+                    [one.execution_id, one.tick.timestamp(), one.until.timestamp(), one.turn] for one in self.running
+                ],
                 "waiting": [tick.timestamp() for tick in self.waiting],
                 "recent": [
                     [one.tick.timestamp(), one.fate, one.at.timestamp(), one.execution_id, one.job_id, one.error]
@@ -92,7 +96,10 @@ class CronState:
         """
         try:
             known: dict[str, Any] = json.loads(text)
-            running = tuple(Running(str(one), _time(tick), _time(until)) for one, tick, until in known["running"])
+            running = tuple(
+                Running(str(one), _time(tick), _time(until), *map(int, turn))
+                for one, tick, until, *turn in known["running"]
+            )
             recent = tuple(Past(_time(tick), fate, _time(at), *said) for tick, fate, at, *said in known["recent"])
             return cls(str(known["rule"]), _time(known["last"]), running, tuple(map(_time, known["waiting"])), recent)
         except (KeyError, TypeError, OverflowError, OSError) as error:

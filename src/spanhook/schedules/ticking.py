@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from spanhook.diagnostics import log
 from spanhook.errors import ConfigurationError, StoreError
-from spanhook.schedules.deciding import Decided, decide, ended, extended
+from spanhook.schedules.deciding import Decided, Execution, decide, ended, extended, released
 from spanhook.schedules.entry import CronEntry
 from spanhook.schedules.schedule import Schedule
 from spanhook.schedules.state import CronState, Fate
@@ -24,6 +24,7 @@ class Ticker:
         states: What is known of them; on each machine the same.
         lease: Seconds for which an execution counts as under way, unless ``extend`` is called meanwhile.
         clock: Seconds since the epoch.
+        follows: Whether executions of processes that have ended are followed to their end, rather than lost.
 
     Raises:
         ConfigurationError: Two schedules have the same id.
@@ -35,8 +36,11 @@ class Ticker:
         states: States,
         lease: float = LEASE_S,
         clock: Callable[[], float] = time.time,
+        *,
+        follows: bool = False,
     ) -> None:
         self._states, self._lease, self._clock = states, timedelta(seconds=lease), clock
+        self._follows = follows
         self._entries: dict[str, tuple[CronEntry, Schedule]] = {}
         self.replace(entries)
 
@@ -61,15 +65,21 @@ class Ticker:
     def poll(self) -> list[tuple[CronEntry, Decided]]:
         """Deal with the ticks that have come: what is to be run now, and what is not, by schedule.
 
-        What fails in between is tried again with the next call, and raised if nothing else was found.
+        States are read first, and only those are changed of which there is something new. What fails in between is
+        tried again with the next call, and raised if nothing else was found.
 
         Raises:
             StoreError: The store cannot be used now; no tick is lost by that.
         """
         found: list[tuple[CronEntry, Decided]] = []
         failure: Exception | None = None
-        for entry, schedule in self._entries.values():
+        entries = tuple(self._entries.values())
+        texts = self._states.read([_KEY + entry.id for entry, _ in entries]) if entries else {}
+        for entry, schedule in entries:
+            text = texts.get(_KEY + entry.id)
             try:
+                if text is not None and self._deciding(entry, schedule)(text)[0] == text:
+                    continue
                 decided = self._states.change(_KEY + entry.id, self._deciding(entry, schedule))
             except StoreError as error:
                 failure = error
@@ -77,35 +87,50 @@ class Ticker:
             except Exception as error:
                 failure = error
                 continue
-            if decided.run or decided.passed:
+            if decided.run or decided.passed or decided.followed:
                 found.append((entry, decided))
         if failure is not None and not found:  # what was found must be run
             raise failure
         return found
 
-    def extend(self, cron_id: str, execution_id: str) -> bool:
-        """Extend the lease of an execution; returns whether it still counts as under way."""
+    def extend(self, cron_id: str, execution: Execution) -> bool:
+        """Extend the lease of an execution; returns whether it still counts as under way, and is this process's."""
         until = self._now() + self._lease
 
         def change(text: str | None) -> tuple[str, bool]:
             known = _state(cron_id, text) or _unknown(self._now())
-            later = extended(known, execution_id, until)
-            return later.as_text(), any(one.execution_id == execution_id for one in later.running)
+            later = extended(known, execution.execution_id, until, execution.turn)
+            mine = execution.execution_id, execution.turn
+            return later.as_text(), any((one.execution_id, one.turn) == mine for one in later.running)
 
         return self._states.change(_KEY + cron_id, change)
 
+    def release(self, cron_id: str, execution: Execution) -> None:
+        """Let any process follow an execution at once.
+
+        Raises:
+            StoreError: The store cannot be used now; then its lease runs out.
+        """
+
+        def change(text: str | None) -> tuple[str, None]:
+            now = self._now()
+            known = _state(cron_id, text) or _unknown(now)
+            return released(known, execution.execution_id, now, execution.turn).as_text(), None
+
+        self._states.change(_KEY + cron_id, change)
+
     def end(
-        self, cron_id: str, execution_id: str, fate: Fate = "completed", *, job_id: str = "", error: str = ""
+        self, cron_id: str, execution: Execution, fate: Fate = "completed", *, job_id: str = "", error: str = ""
     ) -> bool:
         """Note that an execution has ended. What has waited for that comes with the next ``poll``.
 
         Args:
             cron_id: The schedule.
-            execution_id: The execution.
+            execution: The execution.
             fate, job_id, error: See ``Past``.
 
         Returns:
-            Whether it still counted as under way.
+            Whether it still counted as under way, and was this process's.
 
         Raises:
             StoreError: The store cannot be used now.
@@ -114,7 +139,8 @@ class Ticker:
         def change(text: str | None) -> tuple[str, bool]:
             now = self._now()
             known = _state(cron_id, text) or _unknown(now)
-            over = ended(known, execution_id, now, fate, job_id=job_id, error=error)
+            one, turn = execution.execution_id, execution.turn
+            over = ended(known, one, now, fate, turn=turn, job_id=job_id, error=error)
             return over.as_text(), len(over.running) < len(known.running)
 
         return self._states.change(_KEY + cron_id, change)
@@ -143,7 +169,8 @@ class Ticker:
 
     def _deciding(self, entry: CronEntry, schedule: Schedule) -> Callable[[str | None], tuple[str, Decided]]:
         def change(text: str | None) -> tuple[str, Decided]:
-            decided = decide(entry, schedule, _state(entry.id, text), self._now(), self._lease)
+            known = _state(entry.id, text)
+            decided = decide(entry, schedule, known, self._now(), self._lease, follows=self._follows)
             return decided.state.as_text(), decided
 
         return change

@@ -5,14 +5,14 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
-from spanhook.schedules import CronEntry, CronState, Past, Running
+from spanhook.schedules import CronEntry, CronState, Decided, Execution, Passed, Past
 from spanhook.server.webhook_outbox import publish
 from spanhook.store.control import Database
 from spanhook.store.control.tables import schedules
 
 T = TypeVar("T")
-Told = Callable[[Connection, str, str | None, str], None]
-"""Told of each change: the transaction, the key, the text before and the text after."""
+Told = Callable[[Connection, str, str | None, str, object], None]
+"""Told of each change: the transaction, the key, the text before, the text after, and what else the change has said."""
 
 CRON_EVENTS = tuple(
     f"cron.{what}" for what in ("started", "completed", "failed", "cancelled", "missed", "overlapping", "lost")
@@ -44,7 +44,7 @@ class CronStates:
                 else:
                     connection.execute(update(schedules).where(schedules.c.schedule_key == key).values(state=state))
                 if self._told is not None:
-                    self._told(connection, key, found, state)
+                    self._told(connection, key, found, state, result)
         return result
 
     def read(self, keys: Sequence[str]) -> dict[str, str]:
@@ -58,12 +58,16 @@ class CronStates:
 
 
 def telling(entries: Sequence[CronEntry]) -> Told:
-    """What puts the events of ticks into the outbox: ``CRON_EVENTS``, with the changes themselves."""
+    """What puts the events of ticks into the outbox: ``CRON_EVENTS``, with the changes themselves.
+
+    Ticks that are not run together, for one reason, are one event, however many they are.
+    """
     by_key = {f"cron:{entry.id}": entry for entry in entries}
 
-    def told(connection: Connection, key: str, before: str | None, after: str) -> None:
+    def told(connection: Connection, key: str, before: str | None, after: str, result: object) -> None:
         entry = by_key[key]
-        for event, what in _news(_read(before), CronState.from_text(after)):
+        known = CronState.from_text(after)
+        for event, what in _decided(result) if isinstance(result, Decided) else _ended(_read(before), known):
             facts = {"cron_id": entry.id, "agent_name": entry.agent, **what}
             publish(connection, entry.tenant_id, event, facts, subject=entry.id, trace="")
 
@@ -77,15 +81,26 @@ def _read(state: str | None) -> CronState | None:
         return None
 
 
-def _news(before: CronState | None, after: CronState) -> list[tuple[str, dict[str, Any]]]:
-    known_running = {one.execution_id for one in before.running} if before is not None else set[str]()
-    known_recent = set(before.recent) if before is not None else set[Past]()
-    over = [(f"cron.{one.fate}", _facts(one)) for one in after.recent if one not in known_recent]
-    begun = [("cron.started", _facts(one)) for one in after.running if one.execution_id not in known_running]
-    return over + begun
+def _decided(decided: Decided) -> list[tuple[str, dict[str, Any]]]:
+    """Ticks that are not run, those that were lost, and those that are run."""
+    over: list[tuple[str, dict[str, Any]]] = []
+    at = decided.state.recent[-1].at.isoformat() if decided.passed else ""
+    for reason in ("missed", "overlapping"):
+        ticks = [one.tick for one in decided.passed if one.reason == reason]
+        if ticks:
+            over.append((f"cron.{reason}", {"tick": max(ticks).isoformat(), "at": at, "count": len(ticks)}))
+            if len(ticks) > 1:
+                over[-1][1]["first_tick"] = min(ticks).isoformat()
+    over += [("cron.lost", {**_facts(one), "at": at}) for one in decided.passed if one.reason == "lost"]
+    return over + [("cron.started", _facts(one)) for one in decided.run]
 
 
-def _facts(one: Past | Running) -> dict[str, Any]:
+def _ended(before: CronState | None, after: CronState) -> list[tuple[str, dict[str, Any]]]:
+    known = set(before.recent) if before is not None else set[Past]()
+    return [(f"cron.{one.fate}", _facts(one)) for one in after.recent if one not in known]
+
+
+def _facts(one: Past | Passed | Execution) -> dict[str, Any]:
     facts = {"tick": one.tick.isoformat(), "execution_id": one.execution_id}
     if isinstance(one, Past):
         facts |= {"at": one.at.isoformat(), "job_id": one.job_id, "reason": one.error}

@@ -5,7 +5,7 @@ from typing import Any
 
 from spanhook.errors import Reject, SpanhookError
 from spanhook.jobs import Job, Runner, new_job
-from spanhook.schedules import CronEntry, Execution, Made
+from spanhook.schedules import CronEntry, Execution, LostError, Made
 
 
 class JobFailedError(SpanhookError):
@@ -44,9 +44,24 @@ class Jobs:
             entry.input,
             tenant_id=entry.tenant_id,
             session_id=entry.session_id,
-            key=f"cron:{execution.execution_id}",
+            key=_key(execution),
         )
         job = await self._runner.submit(asked)
+        return await self._result(job, made)
+
+    async def follow(self, entry: CronEntry, execution: Execution, made: Made) -> Any:
+        """What the job has returned that another process has made of a tick.
+
+        Raises:
+            LostError: There is none.
+            Reject, JobFailedError, CancelledError: As when it is made here.
+        """
+        job = await self._runner.store.find(entry.tenant_id, entry.agent, _key(execution))
+        if job is None:
+            raise LostError(f"execution {execution.execution_id} has no job: its process has died")
+        return await self._result(job, made)
+
+    async def _result(self, job: Job, made: Made) -> Any:
         made(job.job_id)
         async for _ in self._runner.events(job.job_id):
             pass
@@ -58,3 +73,7 @@ class Jobs:
         if ended.error_type == "Reject":
             raise Reject(ended.error, status_code=ended.status_code or 403)
         raise JobFailedError(ended)
+
+
+def _key(execution: Execution) -> str:
+    return f"cron:{execution.execution_id}"

@@ -83,9 +83,9 @@ class Services:
             self.runner = QueuedRunner(self._agents, jobs, jobs, settings, self._queue, told=told)
         self.measures.watch_jobs(self.runner)
         await self.runner.start()
-        cron = self.settings.cron
+        cron, jobs_of_ticks = self.settings.cron, Jobs(self.runner)
         states = CronStates(self.database, telling(cron) if self.webhooks is not None else None)
-        self.scheduler = Scheduler(cron, Jobs(self.runner), states)
+        self.scheduler = Scheduler(cron, jobs_of_ticks, states, follow=jobs_of_ticks.follow)
         await self.scheduler.start()
         try:
             async with AsyncExitStack() as stack:
