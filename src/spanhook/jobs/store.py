@@ -71,11 +71,15 @@ class JobStore(Protocol):
         """
         ...
 
-    async def note(self, job_id: str, worker: str, usage: Mapping[str, Any], tools: tuple[str, ...]) -> Job | None:
+    async def note(self, seen: Job, usage: Mapping[str, Any], tools: tuple[str, ...]) -> Job | None:
         """Keep what a job has used so far.
 
+        Args:
+            seen: The job as its worker has begun it.
+            usage, tools: What it has used, in all its attempts.
+
         Raises:
-            TransitionError: It is another worker's.
+            TransitionError: It is another worker's, or has begun again since.
         """
         ...
 

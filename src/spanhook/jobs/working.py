@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import suppress
 from typing import Any
 
 from spanhook.diagnostics import internal
@@ -19,8 +20,10 @@ from spanhook.jobs.store import JobStore
 from spanhook.jobs.watching import Watcher
 
 DRAINED = "the process that ran it was told to end"
-_PATIENCE_S, _LAST_PATIENCE_S = 10.0, 1.0
+_PATIENCE_S, LAST_PATIENCE_S = 10.0, 1.0
 """For how long the end of a job waits for a store that cannot be used: usually, and when the process ends."""
+_STOPS_S = (5.0, 1.0)
+"""For how long jobs that are cancelled when the process ends may take, after the first time and after the second."""
 WaitUntil = Callable[[Awaitable[None]], object]
 """Told of each job that begins; the host must not end before the awaitable has."""
 Told = Callable[[Job], object]
@@ -74,23 +77,30 @@ class Work:
     async def close(self, drain_s: float) -> None:
         """Begin no more jobs, give those that run some time to end, and cancel the others.
 
-        Jobs that wait, and those that may run again, can be taken over at once; others have failed.
+        Jobs that wait, and those that may run again, can be taken over at once; others have failed. One that goes on
+        although it is cancelled twice is left behind: it is taken over once its claim has run out.
         """
         self._closing = True
         for job_id in self._tasks.keys() - self._begun:
             self.stop(job_id)
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()), timeout=drain_s)
-        left = dict(self._tasks)
-        for job_id in left:
+        left = set(self._tasks.values())
+        for job_id in list(self._tasks):
             self.stop(job_id)
-        await asyncio.gather(*left.values(), return_exceptions=True)
+        for seconds in _STOPS_S:
+            if left:
+                _, left = await asyncio.wait(left, timeout=seconds)
+            for task in left:
+                task.cancel()
+        for task in left:
+            internal.report("jobs.stop", TimeoutError(f"job {task.get_name()} goes on although it is cancelled"))
 
     def begin(self, job: Job) -> None:
         """Run a job that this process has claimed, when there is room."""
         task = asyncio.create_task(self._guarded(job), name=job.job_id)
         self._tasks[job.job_id] = task
-        task.add_done_callback(lambda _: self._left(job.job_id))
+        task.add_done_callback(lambda ended: self._left(job.job_id, ended))
         if self._wait_until is not None:
             try:
                 self._wait_until(asyncio.shield(task))
@@ -105,12 +115,13 @@ class Work:
             asyncio.get_running_loop().call_soon(task.cancel)  # never before its first step: it would have no end
 
     def _patience(self) -> float:
-        return _LAST_PATIENCE_S if self._closing else _PATIENCE_S
+        return LAST_PATIENCE_S if self._closing else _PATIENCE_S
 
-    def _left(self, job_id: str) -> None:
-        for held in (self._begun, self._stopping):
-            held.discard(job_id)
-        self._tasks.pop(job_id, None)
+    def _left(self, job_id: str, task: asyncio.Task[None]) -> None:
+        if self._tasks.get(job_id) is task:
+            del self._tasks[job_id]
+            for held in (self._begun, self._stopping):
+                held.discard(job_id)
 
     # ------------------------------------------------------------------------------------------ one job
 
@@ -133,11 +144,33 @@ class Work:
                 if self._closing:
                     return
                 self._begun.add(job.job_id)
-                started = await uninterrupted(self._claims.begin(job))
+                started = await self._started(job)
                 if started is not None:
                     await self._execute(started, journal)
         finally:
             await uninterrupted(self.end(job.job_id, job.worker))
+
+    async def _started(self, job: Job) -> Job | None:
+        try:
+            return await uninterrupted(self._claims.begin(job))
+        except asyncio.CancelledError:
+            await uninterrupted(self._unstarted(job.job_id))
+            raise
+
+    async def _unstarted(self, job_id: str) -> None:
+        """Give back a job that has begun, if it has, whose agent was not called: whoever takes it may begin it."""
+        job = await patiently(lambda: self._store.get(job_id, None), self._patience)
+        if job is not None and job.status == "running" and job.worker == self._claims.worker:
+            await self.give_back(job)
+
+    async def give_back(self, job: Job) -> None:
+        """Let any process begin a job at once that has begun here, but whose agent was not called.
+
+        Raises:
+            StoreError: The store cannot be used; the claim runs out.
+        """
+        with suppress(TransitionError):  # it was cancelled meanwhile
+            await patiently(lambda: self._claims.give_back(job), self._patience)
 
     async def _execute(self, job: Job, journal: Journal) -> None:
         journal.publish(STATUS, {"status": "running", "attempt": job.attempts})
@@ -157,8 +190,7 @@ class Work:
         try:
             await patiently(lambda: self._finished(job, outcome), self._patience)
         except TransitionError:  # it was cancelled: what it used counts all the same
-            worker, usage, tools = self._claims.worker, outcome.usage, outcome.tools
-            await patiently(lambda: self._store.note(job.job_id, worker, usage, tools), self._patience)
+            await patiently(lambda: self._store.note(job, outcome.usage, outcome.tools), self._patience)
 
     async def _finished(self, job: Job, outcome: Outcome) -> Job | None:
         error = outcome.error
