@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+import spanhook
+from spanhook import Hooks, Operation
+from spanhook.engine import registry
 from spanhook.jobs import (
     Agent,
     Job,
@@ -160,3 +163,53 @@ async def test_an_agent_that_goes_on_although_it_is_cancelled_does_not_stop_the_
         await until(lambda: runner.running)
         await runner.close()
         assert (swallowed, store._jobs[job.job_id].status) == ([1], "failed")
+
+
+async def test_hooks_are_told_once_of_a_job_that_ends_in_the_next_process_and_all_that_it_used_counts() -> None:
+    hooks, told, attempts = Hooks(), list[str](), list[int]()
+
+    @hooks.after("job")
+    def after(_op: Operation) -> None:
+        told.append("after")
+
+    @hooks.on_error("job")
+    def failed(_op: Operation) -> None:
+        told.append("error")
+
+    for event in ("job.post", "job.error"):
+        hooks.on(event, lambda event: told.append(event.type))
+
+    @spanhook.tool
+    async def first() -> None: ...
+
+    @spanhook.tool
+    async def second() -> None: ...
+
+    async def agent(_given: Any) -> str:
+        attempts.append(1)
+        async with spanhook.operation("llm.call", "m1", provider="acme", request={"messages": []}) as op:
+            op.record_usage(input_tokens=7, output_tokens=5)
+        await (first() if len(attempts) == 1 else second())
+        if len(attempts) == 1:
+            await asyncio.sleep(3600)
+        return "done"
+
+    store, agents = MemoryJobs(), {"a": Agent("a", agent, "safe")}
+    registry.swap(None, hooks)
+    try:
+        async with ending(Runner(agents, store, None, RunnerSettings(drain_s=0))) as runner:
+            job = await runner.submit(new_job("a", None))
+            await until(lambda: attempts)
+            await asyncio.sleep(0.05)
+        hooks.flush(10)
+        left = store._jobs[job.job_id]
+        assert (told, left.status, left.usage["input_tokens"], left.tools) == ([], "queued", 7, ("first",))
+        async with ending(Runner(agents, store)) as runner:
+            last = [event async for event in runner.events(job.job_id)][-1]
+        hooks.flush(10)
+    finally:
+        registry.swap(hooks, None)
+    assert told == ["after", "job.post"]
+    used = last.data["usage"]
+    assert (last.data["status"], used["input_tokens"], used["total_tokens"]) == ("completed", 14, 24)
+    assert last.data["tools"] == ["first", "second"]

@@ -15,14 +15,14 @@ from spanhook.jobs.job import Job, JobStatus, TransitionError
 from spanhook.jobs.keeping import Journals
 from spanhook.jobs.patience import patiently, uninterrupted
 from spanhook.jobs.performing import JOB, Outcome, perform
-from spanhook.jobs.running import done, failure
+from spanhook.jobs.running import done, failure, used_in_all
 from spanhook.jobs.store import JobStore
 from spanhook.jobs.watching import Watcher
 
 DRAINED = "the process that ran it was told to end"
 _PATIENCE_S, LAST_PATIENCE_S = 10.0, 1.0
 """For how long the end of a job waits for a store that cannot be used: usually, and when the process ends."""
-_STOPS_S = (5.0, 1.0)
+_STOPS_S = (3.0, 1.0)
 """For how long jobs that are cancelled when the process ends may take, after the first time and after the second."""
 WaitUntil = Callable[[Awaitable[None]], object]
 """Told of each job that begins; the host must not end before the awaitable has."""
@@ -60,7 +60,7 @@ class Work:
         self._slots = asyncio.Semaphore(concurrency)
         self._wait_until, self._told = wait_until, told
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._begun, self._stopping = set[str](), set[str]()
+        self._begun, self._stopping, self._handed_back = set[str](), set[str](), set[str]()
         self._unended: dict[str, str] = {}
         self._closing = False
 
@@ -120,7 +120,7 @@ class Work:
     def _left(self, job_id: str, task: asyncio.Task[None]) -> None:
         if self._tasks.get(job_id) is task:
             del self._tasks[job_id]
-            for held in (self._begun, self._stopping):
+            for held in (self._begun, self._stopping, self._handed_back):
                 held.discard(job_id)
 
     # ------------------------------------------------------------------------------------------ one job
@@ -177,34 +177,53 @@ class Work:
         publish, agent = journal.publish, self._agents[job.agent]
         self._watcher.watch(job.job_id, publish)
         thread = thread_of(job.tenant_id, job.session_id)
+
+        async def goes_on(outcome: Outcome) -> bool:
+            if self._drained(job, outcome) and self._claims.may_repeat(job):
+                await uninterrupted(self._hand_back(job, outcome))
+            return job.job_id in self._handed_back
+
         try:
-            outcome = await perform(JOB, job, lambda: agent.run(job.input, thread, publish))
+            outcome = await perform(JOB, job, lambda: agent.run(job.input, thread, publish), goes_on)
         except BaseException as error:
             outcome = Outcome(error=error)
-        await uninterrupted(self._finish(job, outcome))
+        if job.job_id not in self._handed_back and not await goes_on(outcome):
+            await uninterrupted(self._finish(job, outcome))
         if isinstance(outcome.error, KeyboardInterrupt):
             raise outcome.error
+
+    def _drained(self, job: Job, outcome: Outcome) -> bool:
+        cancelled = isinstance(outcome.error, asyncio.CancelledError)
+        return cancelled and self._closing and job.job_id in self._stopping
+
+    async def _hand_back(self, job: Job, outcome: Outcome) -> None:
+        """Let any process run a job again at once, unless it was cancelled."""
+        await self._watcher.settle(job.job_id)
+        try:
+            await patiently(lambda: self._claims.give_back(job, **_used(job, outcome)), self._patience)
+        except TransitionError:
+            return
+        except StoreError as error:
+            internal.report("jobs.store", error)  # the claim runs out, and the job is taken over
+        self._handed_back.add(job.job_id)
 
     async def _finish(self, job: Job, outcome: Outcome) -> None:
         await self._watcher.settle(job.job_id)
         try:
             await patiently(lambda: self._finished(job, outcome), self._patience)
         except TransitionError:  # it was cancelled: what it used counts all the same
-            await patiently(lambda: self._store.note(job, outcome.usage, outcome.tools), self._patience)
+            await patiently(lambda: self._store.note(job, **_used(job, outcome)), self._patience)
 
     async def _finished(self, job: Job, outcome: Outcome) -> Job | None:
         error = outcome.error
-        used: dict[str, Any] = {"usage": outcome.usage, "tools": outcome.tools}
         to: JobStatus = "failed"
-        if isinstance(error, asyncio.CancelledError) and self._closing and job.job_id in self._stopping:
-            if self._claims.may_repeat(job):
-                return await self._claims.give_back(job, **used)
+        if self._drained(job, outcome):
             said = {"error": DRAINED, "error_type": "Drained"}
         elif error is not None:
             said = failure(error)
         else:
             said, to = {"result": plain(outcome.result)}, "completed"
-        return await self._claims.finish(job, to, **said, **used)
+        return await self._claims.finish(job, to, **said, **_used(job, outcome))
 
     # ------------------------------------------------------------------------------------------ its end
 
@@ -252,3 +271,9 @@ class Work:
             self._told(job)
         except Exception as error:
             internal.report("jobs.told", error)
+
+
+def _used(job: Job, outcome: Outcome) -> dict[str, Any]:
+    """What a job has used in this attempt and those before it, as fields of it."""
+    tools = dict.fromkeys((*job.tools, *outcome.tools))
+    return {"usage": used_in_all(job.usage, outcome.usage), "tools": tuple(tools)}
