@@ -165,7 +165,7 @@ class Runner:
         """
         agent, tell = self.agent(job.agent), publish or _untold
         if publish is not None:
-            self._watcher.watch(job.job_id, publish)
+            self._watcher.watch(job, publish)
         try:
             return await perform(RUN, job, lambda: agent.run(job.input, thread_of(job.tenant_id, job.session_id), tell))
         finally:

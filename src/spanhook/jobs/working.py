@@ -175,7 +175,7 @@ class Work:
     async def _execute(self, job: Job, journal: Journal) -> None:
         journal.publish(STATUS, {"status": "running", "attempt": job.attempts})
         publish, agent = journal.publish, self._agents[job.agent]
-        self._watcher.watch(job.job_id, publish)
+        self._watcher.watch(job, publish)
         thread = thread_of(job.tenant_id, job.session_id)
 
         async def goes_on(outcome: Outcome) -> bool:
