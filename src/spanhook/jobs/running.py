@@ -31,7 +31,7 @@ class RunnerSettings:
     """How jobs are run.
 
     Attributes:
-        concurrency: How many run at a time.
+        concurrency: How many run at a time; and how many runs, beside them, that somebody waits for.
         waiting: How many may wait.
         lease_s: Seconds after which a job of a process that has died may be taken over.
         beat_s: Seconds between two renewals; a cancel by another process arrives with one of them.

@@ -113,7 +113,8 @@ class EventLog(Protocol):
     """Keeps the events of jobs beyond the process that runs them."""
 
     async def append(self, job_id: str, events: Sequence[JobEvent]) -> None:
-        """Keep events that follow those that are kept. The same ones again are no mistake.
+        """Keep events that follow those that are kept. The same ones again are no mistake; those of a job that was
+        deleted meanwhile need not be kept.
 
         Raises:
             EventsTakenError: Others have their ids.
