@@ -20,11 +20,11 @@ from spanhook.jobs.performing import decide
 from spanhook.jobs.runner import Runner
 from spanhook.jobs.running import FullError, QueueError, RunnerSettings
 from spanhook.jobs.store import EventLog, JobStore
-from spanhook.jobs.working import LAST_PATIENCE_S, Work
+from spanhook.jobs.working import Work
 
 MOST_QUEUED = 10_000
 """How many jobs may wait in a queue."""
-_AGAIN_S = 1.0
+_AGAIN_S, _LAST_S = 1.0, 3.0
 _repeats = Repeats()
 
 
@@ -67,7 +67,7 @@ class Delivered(Work):
     async def _opened(self, job: Job) -> Journal:
         try:
             return await uninterrupted(self._journals.open(job.job_id))
-        except BaseException:
+        except (asyncio.CancelledError, StoreError):
             await uninterrupted(self.give_back(job))
             raise
 
@@ -106,7 +106,7 @@ class QueuedRunner(Runner):
             return
         await super().close()
         if self._taking:
-            await asyncio.wait(self._taking, timeout=LAST_PATIENCE_S)
+            await asyncio.wait(self._taking, timeout=_LAST_S)
         for task in self._taking:  # its job could not be stopped, or the store does not answer
             task.cancel()
 

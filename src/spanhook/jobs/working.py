@@ -20,7 +20,7 @@ from spanhook.jobs.store import JobStore
 from spanhook.jobs.watching import Watcher
 
 DRAINED = "the process that ran it was told to end"
-_PATIENCE_S, LAST_PATIENCE_S = 10.0, 1.0
+_PATIENCE_S, _LAST_PATIENCE_S = 10.0, 1.0
 """For how long the end of a job waits for a store that cannot be used: usually, and when the process ends."""
 _STOPS_S = (3.0, 1.0)
 """For how long jobs that are cancelled when the process ends may take, after the first time and after the second."""
@@ -115,7 +115,7 @@ class Work:
             asyncio.get_running_loop().call_soon(task.cancel)  # never before its first step: it would have no end
 
     def _patience(self) -> float:
-        return LAST_PATIENCE_S if self._closing else _PATIENCE_S
+        return _LAST_PATIENCE_S if self._closing else _PATIENCE_S
 
     def _left(self, job_id: str, task: asyncio.Task[None]) -> None:
         if self._tasks.get(job_id) is task:

@@ -117,7 +117,9 @@ async def _streamed(services: Services, job: Job, request: Request) -> Response:
     except BaseException:
         task.cancel()
         raise
-    return _Stream(_passed_on(first, events), task)
+    stream = _Stream(_passed_on(first, events), ping=15)
+    stream.work = task
+    return stream
 
 
 async def _next(events: AsyncGenerator[JobEvent]) -> JobEvent:
@@ -137,15 +139,13 @@ def _sent(event: JobEvent) -> dict[str, str]:
 class _Stream(EventSourceResponse):
     """A response whose work ends with it."""
 
-    def __init__(self, events: AsyncGenerator[Any], work: "asyncio.Task[Any]") -> None:
-        super().__init__(events, ping=15)
-        self._work = work
+    work: "asyncio.Task[Any]"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._work.cancel()  # whoever has asked is gone
+            self.work.cancel()  # whoever has asked is gone
 
 
 def _check(error: BaseException | None) -> None:

@@ -22,6 +22,7 @@ from spanhook.jobs import (
     moved,
     new_job,
 )
+from spanhook.jobs.running import used_in_all
 from tests.jobs.test_queued import Shared, until
 
 pytestmark = pytest.mark.anyio
@@ -213,3 +214,15 @@ async def test_hooks_are_told_once_of_a_job_that_ends_in_the_next_process_and_al
     used = last.data["usage"]
     assert (last.data["status"], used["input_tokens"], used["total_tokens"]) == ("completed", 14, 24)
     assert last.data["tools"] == ["first", "second"]
+
+
+def test_what_attempts_have_used_is_added_up() -> None:
+    first = {"input_tokens": 3, "input_token_details": {"cache_read": 1}, "cost_usd": 0.1}
+    second = {"input_tokens": 4, "input_token_details": {"cache_read": 2}, "cost_usd": 0.2}
+    assert used_in_all({}, first) == first
+    assert used_in_all(first, {**first, "cost_usd": None})["cost_usd"] == 0.1
+    assert used_in_all(first, second) == {
+        "input_tokens": 7,
+        "input_token_details": {"cache_read": 3},
+        "cost_usd": 0.3,
+    }
