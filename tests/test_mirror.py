@@ -229,7 +229,6 @@ THROUGH = {
     "jobs/running": "jobs/test_runner",
     "jobs/store": "jobs/test_memory_jobs",
     "jobs/workers/_saq": "jobs/workers/test_working",
-    "jobs/working": "jobs/test_runner",
     "server/routes/agents": "server/routes/test_jobs",
     "server/routes/job_models": "server/routes/test_jobs",
     "server/routes/run_models": "server/routes/test_runs",

@@ -40,7 +40,9 @@ async def check_store(store: JobStore) -> None:
     await store.move(first.job_id, Transition("cancelled", 7))
     with pytest.raises(TransitionError):
         await store.move(first.job_id, Transition("completed", 8, "w", changes={"result": 1}))
-    noted = await store.note(first.job_id, "w", {"input_tokens": 3}, ("t",))
+    with pytest.raises(TransitionError):
+        await store.note(first, {}, ())
+    noted = await store.note(started, {"input_tokens": 3}, ("t",))
     assert noted == await store.get(first.job_id)
     assert noted is not None
     assert (noted.status, noted.ended_ns, noted.result, noted.tools) == ("cancelled", 7, None, ("t",))

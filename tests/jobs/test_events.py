@@ -1,5 +1,7 @@
 import asyncio
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,3 +66,17 @@ def test_many_readers_see_the_same() -> None:
         assert await asyncio.gather(*readers) == [list(range(1, 22))] * 5
 
     asyncio.run(follow())
+
+
+@pytest.mark.parametrize("body", [{"body": "x" * 1_000_000}, ["x" * 999, {"n": "y" * 999_001}]])
+def test_data_counts_towards_what_is_kept_like_text(body: Any) -> None:
+    journal = Journal(now)
+    for _ in range(50):
+        journal.publish("tool:result", {"output": body})
+    kept = journal.since(0)
+    assert kept[0].type == "lost"
+    assert len(kept) <= 3
+    for _ in range(1500):
+        journal.publish("text:delta", {"text": "x"})
+    assert len(journal.since(0)) == 1001
+    assert journal._characters == sum(journal._sizes) == 1000

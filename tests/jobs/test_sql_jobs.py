@@ -1,6 +1,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,6 +31,7 @@ async def test_the_last_events_are_kept(database: "Database") -> None:
     from spanhook.jobs.sql_jobs import SQLJobs
 
     log = SQLJobs(database, most=3)
+    await log.create(replace(new_job("a", None), job_id="j"))
     events = [JobEvent(number, "status", {"n": number}, number) for number in range(1, 6)]
     assert await log.last("j") == 0
     await log.append("j", events[:2])
@@ -98,6 +100,7 @@ async def test_events_are_written_once_and_by_one_process(database: "Database") 
     from spanhook.jobs.sql_jobs import SQLJobs
 
     log, event = SQLJobs(database), JobEvent(1, "status", {"n": 1}, 1)
+    await log.create(replace(new_job("a", None), job_id="j"))
     await log.append("j", [event])
     await log.append("j", [event])  # the database's answer was lost
     with pytest.raises(EventsTakenError):
@@ -152,3 +155,16 @@ async def test_a_job_that_another_process_took_over_is_followed_there(database: 
     kept = await SQLJobs(database).get(job.job_id)
     assert kept is not None
     assert kept.attempts == 2
+
+
+async def test_nothing_is_kept_of_a_job_that_was_deleted(database: "Database") -> None:
+    from spanhook.jobs.sql_jobs import SQLJobs
+
+    jobs = SQLJobs(database)
+    job = await jobs.create(new_job("a", None))
+    first, late = (JobEvent(number, "status", {}, number) for number in (1, 2))
+    await jobs.append(job.job_id, [first])
+    await jobs.move(job.job_id, Transition("cancelled", 1))
+    assert await jobs.delete(job.job_id)
+    await jobs.append(job.job_id, [late])
+    assert await jobs.read(job.job_id, 0) == []

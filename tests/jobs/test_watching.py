@@ -1,6 +1,7 @@
 """What operations inside a job report is in its stream."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -9,7 +10,9 @@ import spanhook
 from spanhook import Hooks
 from spanhook.engine import registry
 from spanhook.hooks.approval import Approval
+from spanhook.hooks.pii_redaction import PIIRedaction
 from spanhook.jobs import Agent, MemoryJobs, Runner, new_job
+from spanhook.jobs.watching import Watcher
 from spanhook.store import open_approvals
 
 pytestmark = pytest.mark.anyio
@@ -98,3 +101,41 @@ async def test_what_other_runs_report_is_not_told() -> None:
         assert {event.type async for event in runner.events(job.job_id)} == {"status", "done"}
     finally:
         await runner.close()
+
+
+async def test_what_is_told_is_bounded_and_what_hooks_conceal_is_in_no_event() -> None:
+    @spanhook.tool
+    async def lookup(person: dict[str, str]) -> dict[str, str]:
+        return {"body": f"{person['mail']} {'x' * 100_000}"}
+
+    async def agent(mail: str) -> str:
+        await lookup({"mail": mail, "about": "y" * 300_000 if mail == "eve@acme.example" else ""})
+        return "done"
+
+    hooks = Hooks()
+    hooks.add(PIIRedaction())
+    registry.swap(None, hooks)
+    runner = Runner({"a": Agent("a", agent)}, MemoryJobs())
+    await runner.start()
+    try:
+        for mail in ("ada@acme.example", "eve@acme.example"):
+            job = await runner.submit(new_job("a", mail, tenant_id="acme"))
+            told = {event.type: event.data async for event in runner.events(job.job_id)}
+            said = json.dumps([told["tool:call"], told["tool:result"]])
+            assert mail not in said
+            assert len(said) < 50_000
+            assert told["tool:result"]["status"] == "success"
+    finally:
+        await runner.close()
+        registry.swap(hooks, None)
+
+
+async def test_a_job_is_watched_no_longer_even_if_its_end_is_cancelled() -> None:
+    watcher = Watcher()
+    watcher.watch(new_job("a", None), print)
+    settling = asyncio.create_task(watcher.settle(next(iter(watcher._watched))))
+    await asyncio.sleep(0)
+    settling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await settling
+    assert not watcher._watched

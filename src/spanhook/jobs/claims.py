@@ -75,5 +75,5 @@ class Claims:
     async def _move(
         self, job: Job, to: JobStatus, *, lease_ns: int = 0, expired: bool = False, **changes: Any
     ) -> Job | None:
-        change = Transition(to, time.time_ns(), self.worker, job.worker, lease_ns, changes, expired)
+        change = Transition(to, time.time_ns(), self.worker, job.worker, lease_ns, changes, expired, job.attempts)
         return await self._store.move(job.job_id, change)

@@ -4,6 +4,7 @@ Everything here belongs to one event loop.
 """
 
 import asyncio
+import json
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ DONE: Final = "done"
 MOST_KEPT: Final = 1000
 """How many events of a job are kept; then the oldest go."""
 MOST_CHARACTERS: Final = 2_000_000
-"""How much text they may have in all."""
+"""How many characters they may have in all, as JSON."""
 _MOST_HELD: Final = 10
 """How many times as many may wait to be released."""
 
@@ -63,7 +64,7 @@ class Journal:
 
     def __init__(self, clock: Callable[[], int], *, first: int = 1, most: int = MOST_KEPT, held: bool = False) -> None:
         self._clock = clock
-        self._kept: deque[JobEvent] = deque()
+        self._kept, self._sizes = deque[JobEvent](), deque[int]()
         self._most, self._characters = most, 0
         self._next = first
         self._held, self._released = held, first - 1
@@ -91,7 +92,8 @@ class Journal:
             return None
         event = JobEvent(self._next, type, data, self._clock())
         self._kept.append(event)
-        self._characters += _characters(event)
+        self._sizes.append(_characters(event))
+        self._characters += self._sizes[-1]
         self._next += 1
         self._trim()
         self.closed = type == DONE
@@ -121,7 +123,8 @@ class Journal:
     def cut(self) -> None:
         """Take back what was not released, and take no more events: they are another's to tell."""
         while self._kept and self._kept[-1].id > self.readable:
-            self._characters -= _characters(self._kept.pop())
+            self._kept.pop()
+            self._characters -= self._sizes.pop()
         self._next = self.readable + 1
         self.end()
 
@@ -135,7 +138,8 @@ class Journal:
                 and self._characters <= _MOST_HELD * MOST_CHARACTERS
             ):
                 return
-            self._characters -= _characters(self._kept.popleft())
+            self._kept.popleft()
+            self._characters -= self._sizes.popleft()
 
     def _wake(self) -> None:
         self._changed.set()
@@ -177,4 +181,12 @@ class Journal:
 
 
 def _characters(event: JobEvent) -> int:
-    return sum(len(one) for one in event.data.values() if isinstance(one, str))
+    return sum(len(one) if isinstance(one, str) else len(as_json(one)) for one in event.data.values())
+
+
+def as_json(value: Any) -> str:
+    """Plain data as JSON; what is none is there as text."""
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):  # keys that are no texts, or circles
+        return str(value)

@@ -104,8 +104,8 @@ class FileJobs:
     async def move(self, job_id: str, change: Transition) -> Job | None:
         return await self._changed(job_id, lambda job: moved(job, change))
 
-    async def note(self, job_id: str, worker: str, usage: Mapping[str, Any], tools: tuple[str, ...]) -> Job | None:
-        return await self._changed(job_id, lambda job: noted(job, worker, usage, tools))
+    async def note(self, seen: Job, usage: Mapping[str, Any], tools: tuple[str, ...]) -> Job | None:
+        return await self._changed(seen.job_id, lambda job: noted(job, seen, usage, tools))
 
     async def renew(self, job_ids: Collection[str], worker: str, until_ns: int) -> frozenset[str]:
         def renewed() -> frozenset[str]:

@@ -125,6 +125,8 @@ class Transition:
         lease_ns: Until when the claim of a started job holds.
         changes: Other fields of ``Job``.
         expired: Only if nobody holds the job any more; then anybody may change it.
+        attempts: How often the job had begun when it was seen; it is refused if it has begun again since. ``None`` for
+            any.
     """
 
     to: JobStatus
@@ -134,6 +136,7 @@ class Transition:
     lease_ns: int = 0
     changes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     expired: bool = False
+    attempts: int | None = None
 
 
 def new_id() -> str:
@@ -153,6 +156,8 @@ def moved(job: Job, change: Transition) -> Job:
         raise TransitionError(job, f"job {job.job_id} waits for another worker")
     if change.seen is not None and change.seen != job.worker:
         raise TransitionError(job, f"job {job.job_id} has another worker by now")
+    if change.attempts is not None and change.attempts != job.attempts:
+        raise TransitionError(job, f"job {job.job_id} has begun again since")
     if change.expired and job.lease_ns >= change.at_ns:
         raise TransitionError(job, f"job {job.job_id} is still held by its worker")
     if change.worker and not change.expired and job.status == "running" and change.worker != job.worker:
@@ -168,12 +173,17 @@ def moved(job: Job, change: Transition) -> Job:
     return replace(job, status=change.to, **fields)
 
 
-def noted(job: Job, worker: str, usage: Mapping[str, Any], tools: tuple[str, ...]) -> Job:
+def noted(job: Job, seen: Job, usage: Mapping[str, Any], tools: tuple[str, ...]) -> Job:
     """The job with what it has used, which its worker may still say after it was cancelled.
 
+    Args:
+        job: The job as it is.
+        seen: The job as its worker has begun it.
+        usage, tools: What it has used, in all.
+
     Raises:
-        TransitionError: It is another worker's.
+        TransitionError: It is another worker's, or has begun again since.
     """
-    if worker != job.worker:
-        raise TransitionError(job, f"job {job.job_id} is run by another worker")
+    if (seen.worker, seen.attempts) != (job.worker, job.attempts):
+        raise TransitionError(job, f"job {job.job_id} was begun by another worker, or again")
     return replace(job, usage=usage, tools=tools)

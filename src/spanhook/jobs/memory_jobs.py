@@ -55,11 +55,11 @@ class MemoryJobs:
         self._jobs[job_id] = after = moved(job, change)
         return after
 
-    async def note(self, job_id: str, worker: str, usage: Mapping[str, Any], tools: tuple[str, ...]) -> Job | None:
-        job = self._jobs.get(job_id)
+    async def note(self, seen: Job, usage: Mapping[str, Any], tools: tuple[str, ...]) -> Job | None:
+        job = self._jobs.get(seen.job_id)
         if job is None:
             return None
-        self._jobs[job_id] = after = noted(job, worker, usage, tools)
+        self._jobs[seen.job_id] = after = noted(job, seen, usage, tools)
         return after
 
     async def renew(self, job_ids: Collection[str], worker: str, until_ns: int) -> frozenset[str]:

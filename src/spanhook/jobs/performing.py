@@ -18,6 +18,7 @@ from spanhook.model import (
     Args,
     Attributes,
     Kwargs,
+    Operation,
     Request,
     RunFacts,
     context,
@@ -131,10 +132,22 @@ async def decide(job: Job) -> str:
     return "" if admission is None else admission.text()
 
 
-async def perform(adapter: Adapter, job: Job, work: Callable[[], Awaitable[Any]]) -> Outcome:
+async def perform(
+    adapter: Adapter,
+    job: Job,
+    work: Callable[[], Awaitable[Any]],
+    goes_on: Callable[[Outcome], Awaitable[bool]] | None = None,
+) -> Outcome:
     """Run something as the operation of a job, in the trace of its request.
 
     Nothing is raised but by gates that refuse it and had not been asked before: ``Reject``.
+
+    Args:
+        adapter: How the operation is read.
+        job: The job.
+        work: Does it.
+        goes_on: Asked about a failure: whether another process goes on with the job. If so, hooks are not told of an
+            end, as there is none yet.
     """
     outcome = Outcome()
     with _whose(job):
@@ -145,12 +158,19 @@ async def perform(adapter: Adapter, job: Job, work: Callable[[], Awaitable[Any]]
             outcome.result = await work()
         except BaseException as error:
             outcome.error = error
+            _note(outcome, op)
+        if outcome.error is not None and goes_on is not None and await goes_on(outcome):
+            await execution.hand_back()
+            return outcome
         outcome.error = execution.leave(outcome.result, outcome.error) or outcome.error
         await execution.end()
-    if op is not None:
-        used = op.usage
-        outcome.usage, outcome.tools = used.as_metadata(), tuple(used.tools)
+    _note(outcome, op)
     return outcome
+
+
+def _note(outcome: Outcome, op: Operation | None) -> None:
+    if op is not None:
+        outcome.usage, outcome.tools = op.usage.as_metadata(), tuple(op.usage.tools)
 
 
 @contextmanager

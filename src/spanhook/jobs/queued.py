@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 from spanhook.diagnostics import Repeats, log
 from spanhook.errors import StoreError
 from spanhook.jobs.agents import Agent
-from spanhook.jobs.events import STATUS
+from spanhook.jobs.events import STATUS, Journal
 from spanhook.jobs.job import Job, TransitionError
 from spanhook.jobs.patience import uninterrupted
 from spanhook.jobs.performing import decide
@@ -24,7 +24,7 @@ from spanhook.jobs.working import Work
 
 MOST_QUEUED = 10_000
 """How many jobs may wait in a queue."""
-_AGAIN_S = 1.0
+_AGAIN_S, _LAST_S = 1.0, 3.0
 _repeats = Repeats()
 
 
@@ -47,15 +47,29 @@ class Delivered(Work):
         """Run a job, and wait for its end."""
         self.begin(job)
         self._begun.add(job.job_id)
-        await asyncio.wait([self._tasks[job.job_id]])
+        await self.ended(job.job_id)
+
+    async def ended(self, job_id: str) -> None:
+        """Wait for the end of a job that runs here, if it does."""
+        task = self._tasks.get(job_id)
+        if task is not None:
+            await asyncio.wait([task])
+            await asyncio.sleep(0)  # what follows its end comes first
 
     async def _run(self, job: Job) -> None:
         try:
-            journal = await self._journals.open(job.job_id)
+            journal = await self._opened(job)
             journal.publish(STATUS, {"status": "queued"})
             await self._execute(job, journal)
         finally:
             await uninterrupted(self.end(job.job_id, job.worker))
+
+    async def _opened(self, job: Job) -> Journal:
+        try:
+            return await uninterrupted(self._journals.open(job.job_id))
+        except (asyncio.CancelledError, StoreError):
+            await uninterrupted(self.give_back(job))
+            raise
 
 
 class QueuedRunner(Runner):
@@ -92,7 +106,9 @@ class QueuedRunner(Runner):
             return
         await super().close()
         if self._taking:
-            await asyncio.wait(self._taking)
+            await asyncio.wait(self._taking, timeout=_LAST_S)
+        for task in self._taking:  # its job could not be stopped, or the store does not answer
+            task.cancel()
 
     # ------------------------------------------------------------------------------------------ a server's
 
@@ -157,6 +173,9 @@ class QueuedRunner(Runner):
                     tell(error)
                     await asyncio.sleep(_AGAIN_S)
                     continue
+                if begun is not None and self._closing:  # nobody would wait for it, or renew its claim
+                    await self._work.give_back(begun)
+                    return False
                 if begun is not None:
                     await self._work.run(begun)
                 return True
@@ -164,6 +183,9 @@ class QueuedRunner(Runner):
 
     async def _claimed(self, job_id: str) -> Job | None:
         job = await self.store.get(job_id, None)
+        while job is not None and job.status == "queued" and job_id in self._work.jobs:
+            await self._work.ended(job_id)  # an attempt whose claim has run out has yet to notice
+            job = await self.store.get(job_id, None)
         if job is None or job.status != "queued" or job.agent not in self._agents:
             return None
         try:

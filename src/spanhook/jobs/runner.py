@@ -64,7 +64,7 @@ class Runner:
             wait_until=wait_until,
             told=told or _untold,
         )
-        self._asking, self._turns = 0, Turns()
+        self._asking, self._calls, self._turns = 0, 0, Turns()
         self._beat: asyncio.Task[None] | None = None
         self._closing, self._closed = False, asyncio.Event()
 
@@ -161,14 +161,19 @@ class Runner:
 
         Raises:
             NoAgentError: There is no such agent.
+            FullError: As many run so as jobs may, or the process is told to end.
             Reject: A gate has refused it.
         """
         agent, tell = self.agent(job.agent), publish or _untold
+        if self._closing or self._calls >= self._settings.concurrency:
+            raise FullError("too many agents run; ask again later, or for a job")
+        self._calls += 1
         if publish is not None:
-            self._watcher.watch(job.job_id, publish)
+            self._watcher.watch(job, publish)
         try:
             return await perform(RUN, job, lambda: agent.run(job.input, thread_of(job.tenant_id, job.session_id), tell))
         finally:
+            self._calls -= 1
             if publish is not None:
                 await self._watcher.settle(job.job_id)
 

@@ -1,8 +1,9 @@
 """What a runner of jobs takes and says."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from opentelemetry.propagate import inject
 
@@ -30,7 +31,7 @@ class RunnerSettings:
     """How jobs are run.
 
     Attributes:
-        concurrency: How many run at a time.
+        concurrency: How many run at a time; and how many runs, beside them, that somebody waits for.
         waiting: How many may wait.
         lease_s: Seconds after which a job of a process that has died may be taken over.
         beat_s: Seconds between two renewals; a cancel by another process arrives with one of them.
@@ -68,6 +69,24 @@ def failure(error: BaseException) -> dict[str, Any]:
     if isinstance(error, Reject):
         return {"error": error.reason, "error_type": "Reject", "status_code": error.status_code}
     return {"error": words(error) or type(error).__name__, "error_type": type(error).__name__}
+
+
+def used_in_all(before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    """What attempts have used together, as ``Usage.as_metadata`` has it; a cost that is not known adds nothing.
+
+    Args:
+        before: What earlier attempts have used; empty for nothing.
+        now: What this one has used.
+    """
+    return {name: _sum(before.get(name), now.get(name)) for name in {**before, **now}}
+
+
+def _sum(one: Any, other: Any) -> Any:
+    if one is None or other is None:
+        return one if other is None else other
+    if isinstance(one, Mapping):
+        return used_in_all(cast("Mapping[str, Any]", one), other)
+    return round(one + other, 9) if isinstance(one + other, float) else one + other  # nano-dollars
 
 
 def done(job: Job) -> dict[str, Any]:

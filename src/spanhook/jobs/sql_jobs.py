@@ -76,8 +76,8 @@ class SQLJobs:
     async def move(self, job_id: str, change: Transition) -> Job | None:
         return await self._changed(job_id, lambda job: moved(job, change))
 
-    async def note(self, job_id: str, worker: str, usage: Mapping[str, Any], tools: tuple[str, ...]) -> Job | None:
-        return await self._changed(job_id, lambda job: noted(job, worker, usage, tools))
+    async def note(self, seen: Job, usage: Mapping[str, Any], tools: tuple[str, ...]) -> Job | None:
+        return await self._changed(seen.job_id, lambda job: noted(job, seen, usage, tools))
 
     async def renew(self, job_ids: Collection[str], worker: str, until_ns: int) -> frozenset[str]:
         if not job_ids:
@@ -142,6 +142,8 @@ class SQLJobs:
         gone = (_events.c.job_id == job_id, _events.c.event_id <= events[-1].id - self._most)
         try:
             async with self._database.writing() as connection:
+                if await _is_gone(connection, job_id):
+                    return
                 await connection.execute(insert(_events), rows)
                 if events[-1].id > self._most:
                     await connection.execute(delete(_events).where(*gone))
@@ -167,6 +169,12 @@ async def _read(connection: AsyncConnection, job_id: str, *, lock: bool = False)
     asked = _ASKED.where(_jobs.c.job_id == job_id)
     found = (await connection.execute(asked.with_for_update() if lock else asked)).one_or_none()
     return None if found is None else _job(found)
+
+
+async def _is_gone(connection: AsyncConnection, job_id: str) -> bool:
+    """Whether there is no such job; if there is, it cannot be deleted before the transaction ends."""
+    asked = select(_jobs.c.job_id).where(_jobs.c.job_id == job_id).with_for_update(read=True, key_share=True)
+    return (await connection.execute(asked)).one_or_none() is None
 
 
 def _job(row: Row[Any, Any]) -> Job:

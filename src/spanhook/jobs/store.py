@@ -71,11 +71,15 @@ class JobStore(Protocol):
         """
         ...
 
-    async def note(self, job_id: str, worker: str, usage: Mapping[str, Any], tools: tuple[str, ...]) -> Job | None:
+    async def note(self, seen: Job, usage: Mapping[str, Any], tools: tuple[str, ...]) -> Job | None:
         """Keep what a job has used so far.
 
+        Args:
+            seen: The job as its worker has begun it.
+            usage, tools: What it has used, in all its attempts.
+
         Raises:
-            TransitionError: It is another worker's.
+            TransitionError: It is another worker's, or has begun again since.
         """
         ...
 
@@ -109,7 +113,8 @@ class EventLog(Protocol):
     """Keeps the events of jobs beyond the process that runs them."""
 
     async def append(self, job_id: str, events: Sequence[JobEvent]) -> None:
-        """Keep events that follow those that are kept. The same ones again are no mistake.
+        """Keep events that follow those that are kept. The same ones again are no mistake; those of a job that was
+        deleted meanwhile need not be kept.
 
         Raises:
             EventsTakenError: Others have their ids.

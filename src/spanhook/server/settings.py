@@ -124,7 +124,7 @@ class ServerSettings(Strict):
         dry_runs: How many dry runs there may be at a time.
         dry_run_timeout: Seconds for one dry run.
         agents: Agents that are served, by the name in their address.
-        jobs: How many jobs run at a time in this process.
+        jobs: How many jobs run at a time in this process, and how many runs that callers wait for.
         queue: Where jobs are put for workers, such as ``redis://HOST``; by default this process runs them.
         cron: When agents that are served run by the clock.
     """

@@ -1,6 +1,6 @@
 """Spans, metrics, events and cost of one ended operation. Knows no hooks."""
 
-from spanhook.telemetry._concealing import Concealer, concealed_data, concealed_for, use_concealers
+from spanhook.telemetry._concealing import WITHHELD, Concealer, concealed_data, concealed_for, use_concealers
 from spanhook.telemetry._guardrail import Guardrail, guardrail
 from spanhook.telemetry._report import mark, report, report_decision
 from spanhook.telemetry.accounting import account
@@ -16,6 +16,7 @@ __all__ = [
     "COST",
     "SCOPE",
     "UNPRICED",
+    "WITHHELD",
     "Concealer",
     "Guardrail",
     "Key",

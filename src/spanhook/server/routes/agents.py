@@ -3,15 +3,18 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncGenerator, Mapping
+import time
+from collections.abc import AsyncGenerator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from opentelemetry.propagate import extract, inject
 from sse_starlette import EventSourceResponse
+from starlette.types import Receive, Scope, Send
 
 from spanhook.errors import Reject
-from spanhook.jobs import FullError, Job, NoAgentError, QueueError, new_job
+from spanhook.jobs import FullError, Job, JobEvent, Journal, NoAgentError, QueueError, new_job
+from spanhook.server.connected import GoneError, while_connected
 from spanhook.server.needs import Needs, services_of
 from spanhook.server.problems import ALWAYS, ON_CHANGES, Problem, documented, unavailable
 from spanhook.server.routes.job_models import JobView, RunOutput, RunRequest
@@ -24,7 +27,6 @@ Serving = Annotated[Services, Depends(services_of)]
 Caller = Annotated[Principal, Depends(Needs("jobs:run"))]
 Key = Annotated[str, Header(alias="Idempotency-Key", max_length=255)]
 _CODES = (*ALWAYS, *ON_CHANGES, "not_found", "key_reused", "too_many_jobs", "run_failed")
-Event = tuple[str, Mapping[str, Any]]
 
 
 @router.post(
@@ -48,10 +50,14 @@ async def run_agent(
         if in_background:
             return await _submitted(services, job)
         if "text/event-stream" in request.headers.get("accept", ""):
-            return await _streamed(services, job)
-        outcome = await services.runner.call(job)
+            return await _streamed(services, job, request)
+        outcome = await while_connected(request, services.runner.call(job))
     except NoAgentError as error:
         raise Problem("not_found", str(error)) from None
+    except FullError as error:
+        raise Problem("too_many_jobs", str(error), headers={"Retry-After": "5"}) from None
+    except GoneError:
+        return Response(status_code=499)  # nobody reads it
     _check(outcome.error)
     return Response(RunOutput(output=outcome.result).model_dump_json(), media_type="application/json")
 
@@ -75,8 +81,6 @@ def _asked(name: str, given: RunRequest, request: Request, principal: Principal,
 async def _submitted(services: Services, job: Job) -> Response:
     try:
         kept = await services.runner.submit(job)
-    except FullError as error:
-        raise Problem("too_many_jobs", str(error), headers={"Retry-After": "5"}) from None
     except QueueError as error:  # there is no job
         raise unavailable(error, "the queue of jobs") from None
     if kept.digest != job.digest:
@@ -85,45 +89,63 @@ async def _submitted(services: Services, job: Job) -> Response:
     return Response(JobView.of(kept).model_dump_json(), 202, headers=headers, media_type="application/json")
 
 
-async def _streamed(services: Services, job: Job) -> Response:
+async def _streamed(services: Services, job: Job, request: Request) -> Response:
     """The events of a run. The response begins with the first of them, so that a refusal has its own status."""
-    events = asyncio.Queue[Event]()
+    journal = Journal(time.time_ns)
 
-    async def work() -> None:
+    async def work() -> BaseException | None:
         try:
-            outcome = await services.runner.call(job, lambda what, data: events.put_nowait((what, data)))
+            outcome = await services.runner.call(job, journal.publish)
             error, told = outcome.error, {"output": outcome.result, "usage": outcome.usage, "tools": [*outcome.tools]}
         except Exception as raised:
             error, told = raised, {}
         if isinstance(error, Reject):
             refused = {"status_code": error.status_code, "error": error.reason}
-            events.put_nowait(("done", {"status": "failed", "error_type": "Reject", **refused}))
+            told = {"status": "failed", "error_type": "Reject", **refused}
         elif error is not None:
-            events.put_nowait(("done", {"status": "failed", "error_type": type(error).__name__}))
+            told = {"status": "failed", "error_type": type(error).__name__}
         else:
-            events.put_nowait(("done", {"status": "completed", **told}))
+            told = {"status": "completed", **told}
+        journal.publish("done", told)
+        return error
 
-    task = asyncio.create_task(work())
+    task, events = asyncio.create_task(work()), journal.read()
     try:
-        first = await events.get()
+        first = await while_connected(request, _next(events))
+        if first.type == "done" and isinstance(error := await task, Reject | FullError):
+            raise error
     except BaseException:
         task.cancel()
         raise
-    if first[0] == "done" and first[1].get("error_type") == "Reject":
-        raise Reject(first[1]["error"], status_code=first[1]["status_code"])
-    return EventSourceResponse(_passed_on(first, events, task), ping=15)
+    stream = _Stream(_passed_on(first, events), ping=15)
+    stream.work = task
+    return stream
 
 
-async def _passed_on(first: Event, events: "asyncio.Queue[Event]", task: "asyncio.Task[None]") -> AsyncGenerator[Any]:
-    number, event = 1, first
-    try:
-        while True:
-            yield {"id": str(number), "event": event[0], "data": json.dumps(event[1], default=str)}
-            if event[0] == "done":
-                return
-            number, event = number + 1, await events.get()
-    finally:
-        task.cancel()  # whoever has asked is gone
+async def _next(events: AsyncGenerator[JobEvent]) -> JobEvent:
+    return await anext(events)
+
+
+async def _passed_on(first: JobEvent, events: AsyncGenerator[JobEvent]) -> AsyncGenerator[Any]:
+    yield _sent(first)
+    async for event in events:
+        yield _sent(event)
+
+
+def _sent(event: JobEvent) -> dict[str, str]:
+    return {"id": str(event.id), "event": event.type, "data": json.dumps(event.data, default=str)}
+
+
+class _Stream(EventSourceResponse):
+    """A response whose work ends with it."""
+
+    work: "asyncio.Task[Any]"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self.work.cancel()  # whoever has asked is gone
 
 
 def _check(error: BaseException | None) -> None:
