@@ -6,14 +6,15 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import select
+from sqlalchemy import select, text
 
+from spanhook.diagnostics import internal
 from spanhook.server import LOCAL
 from spanhook.server.sealing import Seal
 from spanhook.server.stored_webhooks import Delivery, Webhook
-from spanhook.server.webhook_outbox import ServerOutbox, chooses, publish
+from spanhook.server.webhook_outbox import PING, ServerOutbox, chooses, publish
 from spanhook.server.webhook_store import WebhookStore
-from spanhook.store import Outcome
+from spanhook.store import Due, Outcome
 from spanhook.store.control import Database, tables
 from spanhook.webhooks import Deliverer, Destinations, Schedule, Sender
 from tests.webhooks.receiver import Receiver, receiving
@@ -143,6 +144,68 @@ async def test_410_disables(database: Database) -> None:
         ]
     found = await WebhookStore(database, SEAL).get(LOCAL, hook.webhook_id)
     assert (found.enabled, found.disabled_reason) == (False, "it answered 410 (Gone)")
+
+
+async def test_others_are_told_no_more_of_a_disabled_url_than_its_host(database: Database) -> None:
+    with receiving(410) as receiver, receiving() as other:
+        url = f"{receiver.url}/T0000/a-secret-path?token=also-secret"
+        hook, receiver.secret = await endpoint(database, url, events=["job.*"])
+        watcher, other.secret = await endpoint(database, other.url, events=["webhook.*"])
+        await told(database)
+        await until_done(database, hook, watcher)
+        expected = {"webhook_id": hook.webhook_id, "host": "127.0.0.1", "reason": "it answered 410 (Gone)"}
+        assert [event["data"] for event in other.events] == [expected]
+
+
+async def test_a_ping_waits_for_no_event_and_no_event_for_a_ping(database: Database) -> None:
+    store, outbox, now = WebhookStore(database, SEAL), ServerOutbox(database, SEAL), time.time_ns()
+    hook, _ = await endpoint(database, "https://hooks.example/", ordered=True)
+
+    async def claimed() -> list[Due]:
+        return await asyncio.to_thread(outbox.claim, now + SECOND, now + 2 * SECOND, 8)
+
+    def later() -> Outcome:
+        return Outcome("pending", now + 3600 * SECOND, now, 1, 500)
+
+    await told(database)
+    (failing,) = await claimed()
+    await asyncio.to_thread(outbox.settle, failing, later())
+    assert not await claimed()
+    await store.ping(LOCAL, hook.webhook_id)
+    (ping,) = await claimed()
+    assert ping.event_type == PING
+    await asyncio.to_thread(outbox.settle, ping, later())
+
+    await store.change(LOCAL, hook.webhook_id, {"enabled": False})
+    await store.ping(LOCAL, hook.webhook_id)
+    (ping,) = await claimed()
+    assert ping.event_type == PING
+    await asyncio.to_thread(outbox.settle, ping, later())
+
+    other, _ = await endpoint(database, "https://hooks.example/", ordered=True)
+    await store.ping(LOCAL, other.webhook_id)
+    (ping,) = await claimed()
+    await asyncio.to_thread(outbox.settle, ping, later())
+    await told(database)
+    assert [one.event_type for one in await claimed()] == ["job.completed"]
+
+
+async def test_deliveries_go_on_when_the_database_allows_them_again(database: Database) -> None:
+    async def rename(before: str, after: str) -> None:
+        async with database.writing() as connection:
+            await connection.execute(text(f"ALTER TABLE {before} RENAME TO {after}"))
+
+    with receiving() as receiver:
+        hook, receiver.secret = await endpoint(database, receiver.url)
+        event_id = await told(database)
+        running, name = deliverer(database), tables.webhook_deliveries.name
+        await rename(name, "away")
+        internal.fatal = False
+        assert await running.deliver_due() == 0
+        await rename("away", name)
+        assert await running.deliver_due() == 1
+        assert [event["id"] for event in receiver.events] == [event_id]
+    assert [one.state for one in await deliveries(database, hook)] == ["delivered"]
 
 
 async def test_failures_in_a_row_disable_and_what_waits_is_kept(database: Database) -> None:

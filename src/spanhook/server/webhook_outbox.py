@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from secrets import token_hex
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, RowMapping, and_, exists, func, insert, or_, select, update
 from sqlalchemy.sql.elements import ColumnElement
@@ -17,7 +18,7 @@ from spanhook.webhooks import body_of, cloud_event, new_event_id, traceparent
 DISABLED = "webhook.disabled"
 """The event that tells a tenant's other endpoints that one was disabled."""
 PING = "webhook.ping"
-"""The event that tests an endpoint; it is sent to disabled ones, too."""
+"""The event that tests an endpoint; it is sent to disabled ones, too, and has no place in the order of others."""
 AT_ONCE = 4
 """How many requests there are to an endpoint at a time, unless it is ordered."""
 _MOST_TRIED = 20
@@ -214,7 +215,8 @@ class ServerOutbox:
         connection.execute(update(_hooks).where(_hooks.c.webhook_id == hook["webhook_id"]).values(**values))
         if "disabled_reason" in values:
             log.warning("spanhook: webhook %s is disabled: %s", hook["webhook_id"], values["disabled_reason"])
-            told = {"webhook_id": hook["webhook_id"], "url": hook["url"], "reason": values["disabled_reason"]}
+            host = urlsplit(hook["url"]).hostname or ""  # the rest of a URL may be a secret
+            told = {"webhook_id": hook["webhook_id"], "host": host, "reason": values["disabled_reason"]}
             publish(connection, hook["tenant_id"], DISABLED, told, subject=hook["webhook_id"], trace=due.traceparent)
 
     def _due(self, hook: RowMapping, row: RowMapping, lease: str, now_ns: int) -> Due:
@@ -248,6 +250,7 @@ def _claimable(now_ns: int) -> tuple[ColumnElement[bool], ...]:
     before = and_(
         _earlier.c.webhook_id == _deliveries.c.webhook_id,
         _earlier.c.state == "pending",
+        _earlier.c.event_type != PING,
         _earlier.c.id < _deliveries.c.id,
     )
     return (
@@ -255,7 +258,7 @@ def _claimable(now_ns: int) -> tuple[ColumnElement[bool], ...]:
         _deliveries.c.due_ns <= now_ns,
         _deliveries.c.leased_until_ns <= now_ns,
         or_(_hooks.c.enabled.is_(True), _deliveries.c.event_type == PING),
-        or_(_hooks.c.ordered.is_(False), ~exists().where(before)),
+        or_(_hooks.c.ordered.is_(False), _deliveries.c.event_type == PING, ~exists().where(before)),
     )
 
 

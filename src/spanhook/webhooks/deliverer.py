@@ -11,7 +11,7 @@ from opentelemetry import trace
 from opentelemetry.trace import SpanKind, StatusCode, Tracer
 
 from spanhook import semconv
-from spanhook.diagnostics import Repeats, log
+from spanhook.diagnostics import Repeats, internal, log
 from spanhook.errors import StoreError
 from spanhook.store import Due, Outbox, Outcome
 from spanhook.version import __version__
@@ -119,7 +119,7 @@ class Deliverer:
         now = self._clock()
         try:
             return await asyncio.to_thread(self._outbox.claim, now, now + int(LEASE_S * _SECOND), most)
-        except StoreError as error:
+        except Exception as error:
             self._tell(error)
             return []
 
@@ -127,7 +127,7 @@ class Deliverer:
         outcome = await self._attempt(due)
         try:
             await asyncio.to_thread(self._outbox.settle, due, outcome)
-        except StoreError as error:  # the lease ends, and it is delivered again
+        except Exception as error:  # the lease ends, and it is delivered again
             self._tell(error)
 
     async def _attempt(self, due: Due) -> Outcome:
@@ -194,6 +194,8 @@ class Deliverer:
             refused,
         )
 
-    def _tell(self, error: StoreError) -> None:
-        if self._repeats.due(str(error)) is not None:
+    def _tell(self, error: Exception) -> None:
+        if not isinstance(error, StoreError):
+            internal.report("webhook", error)
+        elif self._repeats.due(str(error)) is not None:
             log.warning("spanhook: webhooks wait: %s", error)
