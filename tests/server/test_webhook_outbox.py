@@ -1,6 +1,6 @@
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
@@ -64,6 +64,12 @@ async def until_done(database: Database, *hooks: Webhook, **settings: Any) -> No
     finally:
         running.stop()
         await task
+
+
+def later(elapsed: Callable[[], int]) -> Callable[[], int]:
+    """A clock that goes on from now as another one does."""
+    begun = time.time_ns()
+    return lambda: begun + elapsed()
 
 
 def test_what_an_endpoint_chooses() -> None:
@@ -284,14 +290,24 @@ async def test_secrets_are_encrypted_and_both_sign_while_one_is_replaced(databas
         assert not any(secret.encode() in value for row in kept for value in row.values() if isinstance(value, bytes))
 
 
-async def test_nothing_is_sent_unsigned(database: Database) -> None:
+async def test_nothing_is_sent_unsigned_and_all_is_held(database: Database, caplog: pytest.LogCaptureFixture) -> None:
     with receiving() as receiver:
         hook, _ = await endpoint(database, receiver.url)
-        await told(database)
-        other = Sender(Destinations(["127.0.0.1/32"], plain_http=True))
-        assert await Deliverer(ServerOutbox(database, Seal(b"x" * 32)), other, SOON).deliver_due() == 1
+        ids = [await told(database) for _ in range(3)]
+        key, clock = Seal(b"x" * 32), ticking()
+        unable = Deliverer(ServerOutbox(database, key, most_failures=2), sender(), Schedule(1), clock=later(clock))
+        with caplog.at_level("WARNING"):
+            for _ in range(5):
+                assert await unable.deliver_due() == 0
         assert not receiver.requests
-    assert "decrypted" in (await deliveries(database, hook))[0].tried[0]["error"]
+        assert [record.args for record in caplog.records] == [(hook.webhook_id,)]
+        assert [(one.state, one.attempts, one.tried) for one in await deliveries(database, hook)] == [
+            ("pending", 0, ())
+        ] * 3
+        assert (await WebhookStore(database, SEAL).get(LOCAL, hook.webhook_id)).enabled
+        await WebhookStore(database, key).rotate(LOCAL, hook.webhook_id, keep_s=3600)
+        assert await Deliverer(ServerOutbox(database, key), sender(), clock=later(clock)).deliver_due() == 3
+        assert sorted(request["webhook-id"] for request in receiver.requests) == sorted(ids)
 
 
 @settings(max_examples=10, deadline=None)
@@ -304,10 +320,7 @@ async def test_nothing_is_sent_unsigned(database: Database) -> None:
 def test_no_event_is_lost_whatever_is_answered_and_whoever_dies(
     tmp_path_factory: pytest.TempPathFactory, replies: list[int], deaths: list[bool], count: int, ordered: bool
 ) -> None:
-    elapsed, begun, dying = ticking(), time.time_ns(), list(deaths)
-
-    def clock() -> int:
-        return begun + elapsed()
+    clock, dying = later(ticking()), list(deaths)
 
     async def run(receiver: Receiver) -> None:
         database = await Database.open(f"sqlite:///{tmp_path_factory.mktemp('outbox')}/control.db")
