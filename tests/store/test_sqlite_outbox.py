@@ -49,6 +49,15 @@ def test_what_is_due_is_leased_once(tmp_path: Path) -> None:
         opened.close()
 
 
+def test_what_is_put_in_outlives_a_loss_of_power(tmp_path: Path) -> None:
+    outbox = SQLiteOutbox(str(tmp_path / "outbox.db"), "https://hooks.example/", [])
+    outbox.add([entry(1)])
+    connection = outbox._file._connection
+    assert connection is not None
+    assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL: the disk has it once it is committed
+    outbox.close()
+
+
 def test_one_after_the_other_if_ordered(tmp_path: Path) -> None:
     outbox = SQLiteOutbox(str(tmp_path / "outbox.db"), "https://hooks.example/", [], ordered=True)
     outbox.add([entry(1), entry(2)])

@@ -30,12 +30,23 @@ class SQLiteFile:
         version: The version of the tables.
         schema: The statements that create them.
         busy_s: How long to wait for other processes.
+        durable: Whether what is committed outlives a loss of power, at the cost of a wait for the disk at each commit.
     """
 
-    def __init__(self, path: str, name: str, version: int, schema: Sequence[str], busy_s: float = 5.0) -> None:
+    def __init__(
+        self,
+        path: str,
+        name: str,
+        version: int,
+        schema: Sequence[str],
+        busy_s: float = 5.0,
+        *,
+        durable: bool = False,
+    ) -> None:
         self._connection: sqlite3.Connection | None = None
         self.path = os.path.abspath(path)
         self._name, self._version, self._schema, self._busy_s = name, version, schema, busy_s
+        self._synchronous = "FULL" if durable else "NORMAL"
         self._lock = threading.RLock()
         self._opened: tuple[int, int] | None = None
         renewed.add(self)
@@ -102,7 +113,7 @@ class SQLiteFile:
         connection = sqlite3.connect(self.path, timeout=self._busy_s, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(f"PRAGMA synchronous = {self._synchronous}")
             self._prepare(connection)
         except BaseException:
             connection.close()
