@@ -235,7 +235,7 @@ class ServerOutbox:
         connection.execute(update(_hooks).where(_hooks.c.webhook_id == hook["webhook_id"]).values(**values))
         if "disabled_reason" in values:
             log.warning("spanhook: webhook %s is disabled: %s", hook["webhook_id"], values["disabled_reason"])
-            host = urlsplit(hook["url"]).hostname or ""  # the rest of a URL may be a secret
+            host = urlsplit(str(hook["url"])).hostname or ""  # the rest of a URL may be a secret
             told = {"webhook_id": hook["webhook_id"], "host": host, "reason": values["disabled_reason"]}
             publish(connection, hook["tenant_id"], DISABLED, told, subject=hook["webhook_id"], trace=due.traceparent)
 
