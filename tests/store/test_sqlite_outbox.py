@@ -115,8 +115,9 @@ def keep_adding():
         added += 1
         if added % 5 == 0:
             box.close()
+            stop.wait(0.02)  # as between batches: SQLite lets waiting processes in only by chance
 
-thread = threading.Thread(target=keep_adding)
+thread = threading.Thread(target=keep_adding, daemon=True)
 thread.start()
 children = 25
 for number in range(children):
