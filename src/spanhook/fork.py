@@ -7,8 +7,10 @@ whoever uses such a library keeps its threads out of it during a fork, with ``he
 
 import os
 import threading
+from collections import deque
 from collections.abc import Callable
-from typing import Literal, get_args
+from operator import methodcaller
+from typing import Any, Literal, Protocol, get_args
 
 Renewed = Literal[
     "diagnostics",  # first, because later failures are reported there
@@ -37,8 +39,16 @@ Renewed = Literal[
 ORDER: tuple[Renewed, ...] = get_args(Renewed)
 
 _renewals: dict[Renewed, Callable[[], None]] = {}
-_holds: list[Callable[[], Callable[[], None]]] = []
+_holds: list[Callable[["list[Lock]"], None]] = []
 _held = threading.local()
+
+
+class Lock(Protocol):
+    """What can be released."""
+
+    def release(self) -> Any:
+        """Release it."""
+        ...
 
 
 def after_fork(what: Renewed, renew: Callable[[], None]) -> None:
@@ -47,19 +57,28 @@ def after_fork(what: Renewed, renew: Callable[[], None]) -> None:
     _renewals[what] = renew
 
 
-def held_for_fork(hold: Callable[[], Callable[[], None]]) -> None:
-    """Call ``hold`` before each fork, and what it returns after it, in the parent alone."""
+def held_for_fork(hold: Callable[[list[Lock]], None]) -> None:
+    """Call ``hold`` before each fork, with a list that it adds to what it takes: that is released after the fork, in
+    the parent alone, whatever ``hold`` has raised. Python prints that, and forks all the same.
+    """
     _holds.append(hold)
 
 
 def _hold() -> None:
-    _held.released = [hold() for hold in _holds]
+    held = list[Lock]()
+    _held.released = map(methodcaller("release"), held)  # nothing is released until that is iterated over
+    failed = list[BaseException]()
+    for hold in _holds:
+        try:
+            hold(held)
+        except BaseException as error:  # an interrupt, say, while it waited
+            failed.append(error)
+    if failed:
+        raise BaseExceptionGroup("spanhook: not all is held for the fork", failed)
 
 
 def _let_go() -> None:
-    for release in reversed(_held.released):
-        release()
-    _held.released = []
+    deque(getattr(_held, "released", ()), maxlen=0)  # in one step, which no interrupt can split
 
 
 def renew_all() -> None:
@@ -83,3 +102,4 @@ def renew_all() -> None:
 
 
 os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=renew_all)
+os.register_at_fork(after_in_parent=_let_go)  # a signal during the fork interrupts the first one where it begins

@@ -1,5 +1,6 @@
 """Events of agents reach a real receiver that checks signatures, whatever it answers and whoever dies."""
 
+import json
 import os
 import subprocess
 import sys
@@ -15,8 +16,9 @@ from spanhook.gating import make
 from spanhook.hooks.webhook_forwarder import WebhookForwarder
 from spanhook.settings import Settings
 from spanhook.store import SQLiteOutbox
+from spanhook.telemetry import Concealer, use_concealers
 from spanhook.testing import recorder
-from spanhook.webhooks import new_secret
+from spanhook.webhooks import body_of, new_secret
 from tests.webhooks.receiver import Receiver, receiving
 
 SECRET = new_secret()
@@ -92,6 +94,25 @@ def test_content_is_sent_if_telemetry_has_it(tmp_path: Path) -> None:
     first, second = (one["data"] for one in receiver.events)
     assert (first["input"], first["output"]) == ({"name": "Ada"}, "Hello Ada")
     assert "Bea" not in str(second)
+
+
+def test_content_that_is_too_large_is_left_out_before_it_is_concealed() -> None:
+    seen = list[str]()
+
+    def conceal(text: str) -> str:
+        seen.append(text)
+        return text
+
+    data = {"job_id": "1", "output": ["x" * 1000] * 300, "error": "y" * 300_000}
+    try:
+        with recorder(Hooks(), settings=Settings(content="SPAN_ONLY")):
+            use_concealers((Concealer(conceal),))
+            body = body_of("", data, json.dumps)
+            whole = body_of("", {"output": ["x"]}, json.dumps)
+    finally:
+        use_concealers(())
+    assert json.loads(body) == {"job_id": "1", "content_left_out": True}
+    assert (json.loads(whole), seen) == ({"output": ["x"]}, ["x"])
 
 
 def test_failures_are_tried_again(tmp_path: Path) -> None:

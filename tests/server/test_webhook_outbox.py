@@ -1,19 +1,20 @@
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import select
+from sqlalchemy import select, text
 
+from spanhook.diagnostics import internal
 from spanhook.server import LOCAL
 from spanhook.server.sealing import Seal
 from spanhook.server.stored_webhooks import Delivery, Webhook
-from spanhook.server.webhook_outbox import ServerOutbox, chooses, publish
+from spanhook.server.webhook_outbox import PING, ServerOutbox, chooses, publish
 from spanhook.server.webhook_store import WebhookStore
-from spanhook.store import Outcome
+from spanhook.store import Due, Outcome
 from spanhook.store.control import Database, tables
 from spanhook.webhooks import Deliverer, Destinations, Schedule, Sender
 from tests.webhooks.receiver import Receiver, receiving
@@ -63,6 +64,12 @@ async def until_done(database: Database, *hooks: Webhook, **settings: Any) -> No
     finally:
         running.stop()
         await task
+
+
+def later(elapsed: Callable[[], int]) -> Callable[[], int]:
+    """A clock that goes on from now as another one does."""
+    begun = time.time_ns()
+    return lambda: begun + elapsed()
 
 
 def test_what_an_endpoint_chooses() -> None:
@@ -145,6 +152,68 @@ async def test_410_disables(database: Database) -> None:
     assert (found.enabled, found.disabled_reason) == (False, "it answered 410 (Gone)")
 
 
+async def test_others_are_told_no_more_of_a_disabled_url_than_its_host(database: Database) -> None:
+    with receiving(410) as receiver, receiving() as other:
+        url = f"{receiver.url}/T0000/a-secret-path?token=also-secret"
+        hook, receiver.secret = await endpoint(database, url, events=["job.*"])
+        watcher, other.secret = await endpoint(database, other.url, events=["webhook.*"])
+        await told(database)
+        await until_done(database, hook, watcher)
+        expected = {"webhook_id": hook.webhook_id, "host": "127.0.0.1", "reason": "it answered 410 (Gone)"}
+        assert [event["data"] for event in other.events] == [expected]
+
+
+async def test_a_ping_waits_for_no_event_and_no_event_for_a_ping(database: Database) -> None:
+    store, outbox, now = WebhookStore(database, SEAL), ServerOutbox(database, SEAL), time.time_ns()
+    hook, _ = await endpoint(database, "https://hooks.example/", ordered=True)
+
+    async def claimed() -> list[Due]:
+        return await asyncio.to_thread(outbox.claim, now + SECOND, now + 2 * SECOND, 8)
+
+    def later() -> Outcome:
+        return Outcome("pending", now + 3600 * SECOND, now, 1, 500)
+
+    await told(database)
+    (failing,) = await claimed()
+    await asyncio.to_thread(outbox.settle, failing, later())
+    assert not await claimed()
+    await store.ping(LOCAL, hook.webhook_id)
+    (ping,) = await claimed()
+    assert ping.event_type == PING
+    await asyncio.to_thread(outbox.settle, ping, later())
+
+    await store.change(LOCAL, hook.webhook_id, {"enabled": False})
+    await store.ping(LOCAL, hook.webhook_id)
+    (ping,) = await claimed()
+    assert ping.event_type == PING
+    await asyncio.to_thread(outbox.settle, ping, later())
+
+    other, _ = await endpoint(database, "https://hooks.example/", ordered=True)
+    await store.ping(LOCAL, other.webhook_id)
+    (ping,) = await claimed()
+    await asyncio.to_thread(outbox.settle, ping, later())
+    await told(database)
+    assert [one.event_type for one in await claimed()] == ["job.completed"]
+
+
+async def test_deliveries_go_on_when_the_database_allows_them_again(database: Database) -> None:
+    async def rename(before: str, after: str) -> None:
+        async with database.writing() as connection:
+            await connection.execute(text(f"ALTER TABLE {before} RENAME TO {after}"))
+
+    with receiving() as receiver:
+        hook, receiver.secret = await endpoint(database, receiver.url)
+        event_id = await told(database)
+        running, name = deliverer(database), tables.webhook_deliveries.name
+        await rename(name, "away")
+        internal.fatal = False
+        assert await running.deliver_due() == 0
+        await rename("away", name)
+        assert await running.deliver_due() == 1
+        assert [event["id"] for event in receiver.events] == [event_id]
+    assert [one.state for one in await deliveries(database, hook)] == ["delivered"]
+
+
 async def test_failures_in_a_row_disable_and_what_waits_is_kept(database: Database) -> None:
     store = WebhookStore(database, SEAL)
     with receiving(500, 204, 500, 500, 500) as receiver:
@@ -221,14 +290,24 @@ async def test_secrets_are_encrypted_and_both_sign_while_one_is_replaced(databas
         assert not any(secret.encode() in value for row in kept for value in row.values() if isinstance(value, bytes))
 
 
-async def test_nothing_is_sent_unsigned(database: Database) -> None:
+async def test_nothing_is_sent_unsigned_and_all_is_held(database: Database, caplog: pytest.LogCaptureFixture) -> None:
     with receiving() as receiver:
         hook, _ = await endpoint(database, receiver.url)
-        await told(database)
-        other = Sender(Destinations(["127.0.0.1/32"], plain_http=True))
-        assert await Deliverer(ServerOutbox(database, Seal(b"x" * 32)), other, SOON).deliver_due() == 1
+        ids = [await told(database) for _ in range(3)]
+        key, clock = Seal(b"x" * 32), ticking()
+        unable = Deliverer(ServerOutbox(database, key, most_failures=2), sender(), Schedule(1), clock=later(clock))
+        with caplog.at_level("WARNING"):
+            for _ in range(5):
+                assert await unable.deliver_due() == 0
         assert not receiver.requests
-    assert "decrypted" in (await deliveries(database, hook))[0].tried[0]["error"]
+        assert [record.args for record in caplog.records] == [(hook.webhook_id,)]
+        assert [(one.state, one.attempts, one.tried) for one in await deliveries(database, hook)] == [
+            ("pending", 0, ())
+        ] * 3
+        assert (await WebhookStore(database, SEAL).get(LOCAL, hook.webhook_id)).enabled
+        await WebhookStore(database, key).rotate(LOCAL, hook.webhook_id, keep_s=3600)
+        assert await Deliverer(ServerOutbox(database, key), sender(), clock=later(clock)).deliver_due() == 3
+        assert sorted(request["webhook-id"] for request in receiver.requests) == sorted(ids)
 
 
 @settings(max_examples=10, deadline=None)
@@ -241,10 +320,7 @@ async def test_nothing_is_sent_unsigned(database: Database) -> None:
 def test_no_event_is_lost_whatever_is_answered_and_whoever_dies(
     tmp_path_factory: pytest.TempPathFactory, replies: list[int], deaths: list[bool], count: int, ordered: bool
 ) -> None:
-    elapsed, begun, dying = ticking(), time.time_ns(), list(deaths)
-
-    def clock() -> int:
-        return begun + elapsed()
+    clock, dying = later(ticking()), list(deaths)
 
     async def run(receiver: Receiver) -> None:
         database = await Database.open(f"sqlite:///{tmp_path_factory.mktemp('outbox')}/control.db")

@@ -49,6 +49,15 @@ def test_what_is_due_is_leased_once(tmp_path: Path) -> None:
         opened.close()
 
 
+def test_what_is_put_in_outlives_a_loss_of_power(tmp_path: Path) -> None:
+    outbox = SQLiteOutbox(str(tmp_path / "outbox.db"), "https://hooks.example/", [])
+    outbox.add([entry(1)])
+    connection = outbox._file._connection
+    assert connection is not None
+    assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL: the disk has it once it is committed
+    outbox.close()
+
+
 def test_one_after_the_other_if_ordered(tmp_path: Path) -> None:
     outbox = SQLiteOutbox(str(tmp_path / "outbox.db"), "https://hooks.example/", [], ordered=True)
     outbox.add([entry(1), entry(2)])
@@ -106,8 +115,9 @@ def keep_adding():
         added += 1
         if added % 5 == 0:
             box.close()
+            stop.wait(0.02)  # as between batches: SQLite lets waiting processes in only by chance
 
-thread = threading.Thread(target=keep_adding)
+thread = threading.Thread(target=keep_adding, daemon=True)
 thread.start()
 children = 25
 for number in range(children):
@@ -126,3 +136,41 @@ def test_forks_while_others_write_lose_nothing_and_damage_nothing(tmp_path: Path
     asked = [sys.executable, "-c", _FORKING, str(tmp_path / "outbox.db")]
     done = subprocess.run(asked, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+_INTERRUPTED = """
+import os, signal, sys, threading
+from spanhook.store import OutboxEntry, SQLiteOutbox, _sqlite_file
+
+boxes = [SQLiteOutbox(f"{sys.argv[1]}/{number}.db", "https://hooks.example/", []) for number in range(3)]
+for box in boxes:
+    box.add([OutboxEntry("parent", "t", "{}", 1)])
+_sqlite_file._files = [box._file for box in boxes]
+
+
+class Interrupted:
+    \"\"\"A lock for which somebody waits when Ctrl-C is pressed.\"\"\"
+
+    def acquire(self, timeout):
+        signal.raise_signal(signal.SIGINT)
+
+
+lock, boxes[1]._file._lock = boxes[1]._file._lock, Interrupted()
+child = os.fork()
+if not child:
+    os._exit(sum(box._file._connection is not None for box in boxes))
+assert os.waitpid(child, 0)[1] == 0
+boxes[1]._file._lock = lock
+found = []
+other = threading.Thread(target=lambda: found.extend(box.count("pending") for box in boxes), daemon=True)
+other.start()
+other.join(60)
+assert found == [1, 1, 1], found
+"""
+
+
+def test_an_interrupt_while_a_fork_waits_for_a_file_leaves_none_locked(tmp_path: Path) -> None:
+    asked = [sys.executable, "-c", _INTERRUPTED, str(tmp_path)]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "not all is held for the fork" in done.stderr

@@ -1,3 +1,6 @@
+import subprocess
+import sys
+
 import pytest
 
 from spanhook.errors import ConfigurationError
@@ -96,3 +99,28 @@ async def test_only_configuration_allows_more() -> None:
     assert not Destinations(plain_http=True).parse("http://hooks.example/").secure
     with pytest.raises(ConfigurationError, match="no network"):
         Destinations(("10.1.2.3/16",))
+
+
+_FORKED = """
+import asyncio, os
+from spanhook.webhooks import Destinations
+
+destinations = Destinations(["127.0.0.0/8", "::1/128"])
+destination = destinations.parse("https://localhost/")
+
+
+def resolve():
+    return asyncio.run(asyncio.wait_for(destinations.addresses(destination), 60))
+
+
+found = resolve()
+child = os.fork()
+if not child:
+    os._exit(0 if resolve() == found else 1)
+assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def test_names_are_resolved_after_a_fork() -> None:
+    done = subprocess.run([sys.executable, "-c", _FORKED], capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")

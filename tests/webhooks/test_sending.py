@@ -176,3 +176,22 @@ async def test_errors_name_no_address() -> None:
             await sender().post(f"http://127.0.0.1:{silent.getsockname()[1]}/", b"{}", {})
     with pytest.raises(DeliveryError, match=r"^the name cannot be resolved$"):
         await sender().post("http://nothing.invalid/", b"{}", {})
+
+
+async def test_an_address_that_does_not_answer_leaves_time_for_the_next() -> None:
+    with receiving() as receiver, socket.socket() as silent:
+        silent.bind(("127.0.0.2", receiver.port))
+        silent.listen(0)
+        waiting = [socket.socket() for _ in range(3)]  # its queue is full: Linux drops whoever else asks
+        for one in waiting:
+            one.setblocking(False)
+            one.connect_ex(("127.0.0.2", receiver.port))
+
+        async def resolve(host: str, port: int) -> list[str]:
+            return ["127.0.0.2", "127.0.0.1"]
+
+        destinations = Destinations(["127.0.0.0/8"], plain_http=True, resolve=resolve)
+        url = f"http://hooks.example:{receiver.port}/"
+        assert (await sender(destinations, 4.0).post(url, b"{}", {})).status == 204
+        for one in waiting:
+            one.close()

@@ -110,8 +110,7 @@ class WebhookForwarder(Auditor):
 
     def _take(self, op: Operation, phase: Phase, status: Status | Literal[""]) -> None:
         for topic in self._topics:
-            chosen = phase in topic.phases and ("*" in topic.kinds or op.kind in topic.kinds)
-            if chosen and topic.includes(phase, status):
+            if topic.includes(op.kind, phase, status):
                 self._forwarder.put(Event(op._record, phase))
                 return
 

@@ -4,11 +4,12 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from secrets import token_hex
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from sqlalchemy import Connection, RowMapping, and_, exists, func, insert, or_, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
-from spanhook.diagnostics import log
+from spanhook.diagnostics import Repeats, log
 from spanhook.server.sealing import Seal
 from spanhook.store import Due, Outcome
 from spanhook.store.control import Database, clean, tables
@@ -17,9 +18,11 @@ from spanhook.webhooks import body_of, cloud_event, new_event_id, traceparent
 DISABLED = "webhook.disabled"
 """The event that tells a tenant's other endpoints that one was disabled."""
 PING = "webhook.ping"
-"""The event that tests an endpoint; it is sent to disabled ones, too."""
+"""The event that tests an endpoint; it is sent to disabled ones, too, and has no place in the order of others."""
 AT_ONCE = 4
 """How many requests there are to an endpoint at a time, unless it is ordered."""
+HELD_NS = 60_000_000_000
+"""How long what cannot be signed waits until somebody looks again whether it can."""
 _MOST_TRIED = 20
 _KEPT_ERROR = 300
 _hooks, _deliveries = tables.webhooks, tables.webhook_deliveries
@@ -125,6 +128,7 @@ class ServerOutbox:
 
     def __init__(self, database: Database, seal: Seal, most_failures: int = 50) -> None:
         self._database, self._seal, self._most_failures = database, seal, most_failures
+        self._repeats = Repeats()
 
     def claim(self, now_ns: int, until_ns: int, most: int) -> list[Due]:
         """Lease deliveries that are due; see ``Outbox``.
@@ -161,6 +165,10 @@ class ServerOutbox:
         free = min(most, at_once - connection.execute(leased).scalar_one())
         if free <= 0:
             return []
+        secrets = self._secrets(hook, now_ns)
+        if not secrets:
+            self._hold(connection, webhook_id, now_ns)
+            return []
         query = (
             select(_deliveries)
             .join(_hooks, _hooks.c.webhook_id == _deliveries.c.webhook_id)
@@ -171,7 +179,20 @@ class ServerOutbox:
         rows, lease = connection.execute(query).mappings().all(), token_hex(8)
         taken = update(_deliveries).where(_deliveries.c.id.in_([row["id"] for row in rows]))
         connection.execute(taken.values(lease=lease, leased_until_ns=until_ns))
-        return [self._due(hook, row, lease, now_ns) for row in rows]
+        return [_due(hook, row, lease, secrets) for row in rows]
+
+    def _hold(self, connection: Connection, webhook_id: str, now_ns: int) -> None:
+        """Let what is due to an endpoint wait a while, as it cannot be signed. It is not counted as tried."""
+        waiting = and_(
+            _deliveries.c.webhook_id == webhook_id, _deliveries.c.state == "pending", _deliveries.c.due_ns <= now_ns
+        )
+        connection.execute(update(_deliveries).where(waiting).values(due_ns=now_ns + HELD_NS))
+        if self._repeats.due("key") is not None:
+            log.warning(
+                "spanhook: webhook %s waits, and others may: its secret cannot be decrypted, as the server has another "
+                "key now; give it a new secret, or the server its former key",
+                webhook_id,
+            )
 
     def settle(self, due: Due, outcome: Outcome) -> None:
         """Keep what came of an attempt, unless somebody else has leased the delivery since.
@@ -214,24 +235,28 @@ class ServerOutbox:
         connection.execute(update(_hooks).where(_hooks.c.webhook_id == hook["webhook_id"]).values(**values))
         if "disabled_reason" in values:
             log.warning("spanhook: webhook %s is disabled: %s", hook["webhook_id"], values["disabled_reason"])
-            told = {"webhook_id": hook["webhook_id"], "url": hook["url"], "reason": values["disabled_reason"]}
+            host = urlsplit(str(hook["url"])).hostname or ""  # the rest of a URL may be a secret
+            told = {"webhook_id": hook["webhook_id"], "host": host, "reason": values["disabled_reason"]}
             publish(connection, hook["tenant_id"], DISABLED, told, subject=hook["webhook_id"], trace=due.traceparent)
 
-    def _due(self, hook: RowMapping, row: RowMapping, lease: str, now_ns: int) -> Due:
+    def _secrets(self, hook: RowMapping, now_ns: int) -> tuple[str, ...]:
         sealed = [hook["secret"], *([hook["secret_before"]] if hook["before_until_ns"] > now_ns else [])]
-        secrets = tuple(filter(None, (self._seal.open(one, hook["webhook_id"]) for one in sealed)))
-        return Due(
-            row["delivery_id"],
-            lease,
-            hook["webhook_id"],
-            row["event_id"],
-            row["event_type"],
-            hook["url"],
-            secrets,
-            row["body"],
-            row["attempts"],
-            row["traceparent"],
-        )
+        return tuple(filter(None, (self._seal.open(one, hook["webhook_id"]) for one in sealed)))
+
+
+def _due(hook: RowMapping, row: RowMapping, lease: str, secrets: tuple[str, ...]) -> Due:
+    return Due(
+        row["delivery_id"],
+        lease,
+        hook["webhook_id"],
+        row["event_id"],
+        row["event_type"],
+        hook["url"],
+        secrets,
+        row["body"],
+        row["attempts"],
+        row["traceparent"],
+    )
 
 
 def _locked(connection: Connection, webhook_id: str, *, skip: bool = False) -> RowMapping | None:
@@ -248,6 +273,7 @@ def _claimable(now_ns: int) -> tuple[ColumnElement[bool], ...]:
     before = and_(
         _earlier.c.webhook_id == _deliveries.c.webhook_id,
         _earlier.c.state == "pending",
+        _earlier.c.event_type != PING,
         _earlier.c.id < _deliveries.c.id,
     )
     return (
@@ -255,7 +281,7 @@ def _claimable(now_ns: int) -> tuple[ColumnElement[bool], ...]:
         _deliveries.c.due_ns <= now_ns,
         _deliveries.c.leased_until_ns <= now_ns,
         or_(_hooks.c.enabled.is_(True), _deliveries.c.event_type == PING),
-        or_(_hooks.c.ordered.is_(False), ~exists().where(before)),
+        or_(_hooks.c.ordered.is_(False), _deliveries.c.event_type == PING, ~exists().where(before)),
     )
 
 

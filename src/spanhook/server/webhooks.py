@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import delete, func, select
 
+from spanhook.diagnostics import internal
 from spanhook.errors import ConfigurationError, StoreError
 from spanhook.server.problems import Problem
 from spanhook.server.sealing import Seal
@@ -85,7 +86,7 @@ class Webhooks:
     @asynccontextmanager
     async def running(self) -> AsyncGenerator[None]:
         """Deliver as long as the application serves. Nothing is cancelled within the database."""
-        tasks = [asyncio.create_task(one) for one in (self._deliverer.run(), self._sweep())]
+        tasks = [asyncio.create_task(one) for one in (self._deliver(), self._sweep())]
         try:
             yield
         finally:
@@ -93,17 +94,32 @@ class Webhooks:
             self._stopped.set()
             await asyncio.gather(*tasks)
 
+    async def _deliver(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                await self._deliverer.run()
+            except Exception as error:
+                internal.report("webhook", error)
+                await self._pause(_LOOK_S)
+
     async def _sweep(self) -> None:
         """Look how many deliveries wait, and delete those that have ended long ago, a few at a time."""
         while not self._stopped.is_set():
             deleted = 0
-            with suppress(StoreError):
+            try:
                 await self._look()
                 if self._settings.keep_days:
                     deleted = await self._delete(time.time_ns() - int(self._settings.keep_days * _DAY_NS))
-            with suppress(TimeoutError):
-                async with asyncio.timeout(0 if deleted == _SWEPT else _LOOK_S):
-                    await self._stopped.wait()
+            except StoreError:  # whoever needs the database says so
+                pass
+            except Exception as error:
+                internal.report("webhook", error)
+            await self._pause(0 if deleted == _SWEPT else _LOOK_S)
+
+    async def _pause(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stopped.wait()
 
     async def _look(self) -> None:
         query = (

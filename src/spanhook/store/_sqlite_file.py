@@ -4,12 +4,13 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
+from operator import methodcaller
 
 from spanhook.diagnostics import log
 from spanhook.errors import ConfigurationError, StoreError
-from spanhook.fork import held_for_fork
+from spanhook.fork import Lock, held_for_fork
 from spanhook.store._renewal import renewed
 
 _VERSIONS = "CREATE TABLE IF NOT EXISTS spanhook_schema (name TEXT PRIMARY KEY, version INTEGER NOT NULL)"
@@ -29,12 +30,23 @@ class SQLiteFile:
         version: The version of the tables.
         schema: The statements that create them.
         busy_s: How long to wait for other processes.
+        durable: Whether what is committed outlives a loss of power, at the cost of a wait for the disk at each commit.
     """
 
-    def __init__(self, path: str, name: str, version: int, schema: Sequence[str], busy_s: float = 5.0) -> None:
+    def __init__(
+        self,
+        path: str,
+        name: str,
+        version: int,
+        schema: Sequence[str],
+        busy_s: float = 5.0,
+        *,
+        durable: bool = False,
+    ) -> None:
         self._connection: sqlite3.Connection | None = None
         self.path = os.path.abspath(path)
         self._name, self._version, self._schema, self._busy_s = name, version, schema, busy_s
+        self._synchronous = "FULL" if durable else "NORMAL"
         self._lock = threading.RLock()
         self._opened: tuple[int, int] | None = None
         renewed.add(self)
@@ -101,7 +113,7 @@ class SQLiteFile:
         connection = sqlite3.connect(self.path, timeout=self._busy_s, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute(f"PRAGMA synchronous = {self._synchronous}")
             self._prepare(connection)
         except BaseException:
             connection.close()
@@ -131,24 +143,22 @@ class SQLiteFile:
             raise
 
 
-def _keep_out() -> Callable[[], None]:
+def _keep_out(held: list[Lock]) -> None:
     """Close connections before a process is forked, and keep our threads out of SQLite meanwhile.
 
     A child inherits what SQLite knows of open files, such as which locks it has, but not the locks: it would write
     without any, and damage the file (https://sqlite.org/howtocorrupt.html#_carrying_an_open_database_across_a_fork_).
     And if a thread was inside SQLite's allocator, it would wait for that thread for ever.
     """
-    held = [(file, file._lock) for file in list(_files)]
-    held = [(file, lock) for file, lock in held if lock.acquire(timeout=_LONGEST_HOLD_S)]
-    for file, _ in held:
-        if file._connection is not None and not file._connection.in_transaction:
-            file._discard()
-
-    def let_in() -> None:
-        for _, lock in held:
-            lock.release()
-
-    return let_in
+    files = [(file, file._lock) for file in list(_files)]
+    taken = filter(methodcaller("acquire", timeout=_LONGEST_HOLD_S), [lock for _, lock in files])
+    try:
+        held.extend(taken)  # in C: an interrupt may come while it waits, not between taking a lock and keeping it
+    finally:
+        held.extend(taken)  # those behind the one whose wait was interrupted
+        for file, lock in files:
+            if lock in held and file._connection is not None and not file._connection.in_transaction:
+                file._discard()
 
 
 held_for_fork(_keep_out)

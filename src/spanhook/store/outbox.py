@@ -20,7 +20,7 @@ class Due:
         webhook_id: The endpoint.
         event_id, event_type: The event.
         url: Where it goes.
-        secrets: What it is signed with, the newest first.
+        secrets: What it is signed with, the newest first; at least one.
         body: What is sent.
         attempts: How many attempts there were before.
         traceparent: The span that it belongs to; empty for none.

@@ -61,7 +61,7 @@ class SQLiteOutbox:
     """
 
     def __init__(self, path: str, url: str, secrets: Sequence[str], *, ordered: bool = False) -> None:
-        self._file = SQLiteFile(path, "outbox", 1, _SCHEMA)
+        self._file = SQLiteFile(path, "outbox", 1, _SCHEMA, durable=True)
         self._url, self._secrets = url, tuple(secrets)
         self._target, self._claim = sha256(url.encode()).hexdigest(), _FIRST if ordered else _ANY
 

@@ -5,13 +5,14 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from typing import ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
 from opentelemetry import trace
 from opentelemetry.trace import SpanKind, StatusCode, Tracer
 
 from spanhook import semconv
-from spanhook.diagnostics import Repeats, log
+from spanhook.diagnostics import Repeats, internal, log
 from spanhook.errors import StoreError
 from spanhook.store import Due, Outbox, Outcome
 from spanhook.version import __version__
@@ -22,6 +23,8 @@ from spanhook.webhooks.sending import Answer, DeliveryError, Sender
 from spanhook.webhooks.signing import signed
 from spanhook.webhooks.tracing import context_of
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _SECOND = 1_000_000_000
 LEASE_S = 60.0
 """How long a delivery is leased; longer than a request may take."""
@@ -117,18 +120,12 @@ class Deliverer:
 
     async def _claim(self, most: int) -> list[Due]:
         now = self._clock()
-        try:
-            return await asyncio.to_thread(self._outbox.claim, now, now + int(LEASE_S * _SECOND), most)
-        except StoreError as error:
-            self._tell(error)
-            return []
+        found = await asyncio.to_thread(self._tried, self._outbox.claim, now, now + int(LEASE_S * _SECOND), most)
+        return found or []
 
     async def _deliver(self, due: Due) -> None:
         outcome = await self._attempt(due)
-        try:
-            await asyncio.to_thread(self._outbox.settle, due, outcome)
-        except StoreError as error:  # the lease ends, and it is delivered again
-            self._tell(error)
+        await asyncio.to_thread(self._tried, self._outbox.settle, due, outcome)
 
     async def _attempt(self, due: Due) -> Outcome:
         """Try once, as one span, in the trace of the event. Its context is not sent: receivers belong to others."""
@@ -151,8 +148,6 @@ class Deliverer:
 
     async def _outcome(self, due: Due) -> Outcome:
         begun = self._clock()
-        if not due.secrets:
-            return self._failed(due, begun, "the secret cannot be decrypted: the server has another key now")
         try:
             body = due.body.encode()
             headers = {"Content-Type": MEDIA_TYPE, **signed(due.secrets, due.event_id, due.body, begun / _SECOND)}
@@ -194,6 +189,13 @@ class Deliverer:
             refused,
         )
 
-    def _tell(self, error: StoreError) -> None:
-        if self._repeats.due(str(error)) is not None:
-            log.warning("spanhook: webhooks wait: %s", error)
+    def _tried(self, ask: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+        """What the outbox answers; nothing if it fails. Leases end by themselves, and deliveries are tried again."""
+        try:
+            return ask(*args, **kwargs)
+        except StoreError as error:
+            if self._repeats.due(str(error)) is not None:
+                log.warning("spanhook: webhooks wait: %s", error)
+        except Exception as error:  # it refuses a statement, as when a right was taken away
+            internal.report("webhook", error)
+        return None

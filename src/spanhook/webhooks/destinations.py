@@ -9,11 +9,11 @@ import asyncio
 import re
 import socket
 from collections.abc import Awaitable, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from urllib.parse import urlsplit
 
+from spanhook.concurrency import Workers
 from spanhook.errors import ConfigurationError
 from spanhook.webhooks._addresses import IP, Network, is_global, is_within
 
@@ -145,7 +145,7 @@ def _network(text: str) -> Network:
         raise ConfigurationError(f"{text!r} is no network: {error}; expected one such as 10.1.0.0/16") from None
 
 
-_threads = ThreadPoolExecutor(128, "spanhook-resolve")
+_threads = Workers("spanhook-resolve", 128)
 """Threads of their own: a name server that does not answer keeps nobody else waiting."""
 
 
@@ -154,6 +154,6 @@ async def _resolved(host: str, port: int) -> list[str]:
         return [str(one[4][0]) for one in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
     try:
-        return await asyncio.get_running_loop().run_in_executor(_threads, ask)
+        return await asyncio.wrap_future(_threads.submit(ask))
     except UnicodeError as error:
         raise OSError(str(error)) from None

@@ -51,15 +51,23 @@ def body_of(tenant: str, told: Mapping[str, Any], written: Callable[[Mapping[str
         written: Makes the body of what is said of it.
     """
     plain = {name: value for name, value in told.items() if name not in _CONTENT and name != "error"}
-    if telemetry.error_messages and told.get("error"):
-        plain["error"] = concealed_for(tenant, told["error"])
+    error = told.get("error")
+    if telemetry.error_messages and error and len(error) <= MOST_BYTES:
+        plain["error"] = concealed_for(tenant, error)
     if _with_content():
-        content = {name: told[name] for name in _CONTENT if name in told}
-        body = _tried(lambda: written({**plain, **{name: _plain(tenant, one, 0) for name, one in content.items()}}))
+        body = _tried(lambda: written({**plain, **_content(tenant, told)}))
         if body:
             return body
         plain["content_left_out"] = True
     return _tried(lambda: written(plain)) or written({"data_left_out": True})
+
+
+def _content(tenant: str, told: Mapping[str, Any]) -> dict[str, Any]:
+    """What there is of content, concealed; that takes a while, so what is too large is refused before."""
+    texts = {name: json.dumps(told[name], default=str, separators=(",", ":")) for name in _CONTENT if name in told}
+    if sum(map(len, texts.values())) > MOST_BYTES:
+        raise ValueError("it is too large")
+    return {name: _plain(tenant, json.loads(text), 0) for name, text in texts.items()}
 
 
 def _with_content() -> bool:
@@ -79,8 +87,6 @@ def _plain(tenant: str, value: Any, depth: int) -> Any:
     """A value as plain data in which all texts are as they may be recorded."""
     if depth > _DEEPEST:
         raise ValueError("it is nested too deeply")
-    if depth == 0:
-        value = json.loads(json.dumps(value, default=str))
     if isinstance(value, str):
         return concealed_for(tenant, value)
     if isinstance(value, dict):

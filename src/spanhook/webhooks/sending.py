@@ -2,7 +2,7 @@
 
 It is an HTTP/1.1 client that can do little: it follows no redirect, knows no proxy, cookie and credentials, and
 connects to the addresses that were checked, with the name from the URL in TLS and ``Host``. One time limit covers
-everything from resolving the name to the response.
+everything from resolving the name to the response; an address that does not answer leaves time for those after it.
 """
 
 import asyncio
@@ -66,9 +66,10 @@ class Sender:
             DeliveryError: There was no response in time.
         """
         destination = self.destinations.parse(url)
+        ends = asyncio.get_running_loop().time() + self._timeout
         try:
-            async with asyncio.timeout(self._timeout):
-                return await self._post(destination, body, headers)
+            async with asyncio.timeout_at(ends):
+                return await self._post(destination, body, headers, ends)
         except TimeoutError:
             raise DeliveryError(f"there was no response within {self._timeout:g} s") from None
         except ssl.SSLError as error:
@@ -78,8 +79,8 @@ class Sender:
         except h11.RemoteProtocolError:
             raise DeliveryError("the response is no HTTP/1.1") from None
 
-    async def _post(self, destination: Destination, body: bytes, headers: Mapping[str, str]) -> Answer:
-        reader, writer = await self._connected(destination)
+    async def _post(self, destination: Destination, body: bytes, headers: Mapping[str, str], ends: float) -> Answer:
+        reader, writer = await self._connected(destination, ends)
         try:
             connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=16 * 1024)
             given = {
@@ -99,16 +100,21 @@ class Sender:
         finally:
             writer.transport.abort()
 
-    async def _connected(self, destination: Destination) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    async def _connected(
+        self, destination: Destination, ends: float
+    ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         refused = OSError("the name has no address")
-        for address in await self.destinations.addresses(destination):
+        addresses, loop = await self.destinations.addresses(destination), asyncio.get_running_loop()
+        for place, address in enumerate(addresses):
+            share = (ends - loop.time()) / (len(addresses) - place)
             try:
-                return await asyncio.open_connection(
-                    address,
-                    destination.port,
-                    ssl=self._context if destination.secure else None,
-                    server_hostname=destination.host if destination.secure else None,
-                )
+                async with asyncio.timeout(share):
+                    return await asyncio.open_connection(
+                        address,
+                        destination.port,
+                        ssl=self._context if destination.secure else None,
+                        server_hostname=destination.host if destination.secure else None,
+                    )
             except ssl.SSLError:
                 raise
             except OSError as error:

@@ -44,7 +44,12 @@ def signed(secrets: Iterable[str], event_id: str, body: str, now: float) -> dict
         event_id: The event's id, the same for each attempt.
         body: What is sent.
         now: The time in seconds since the epoch.
+
+    Raises:
+        ValueError: There is no secret.
     """
     at = datetime.fromtimestamp(int(now), UTC)
     signatures = " ".join(Webhook(one).sign(event_id, at, body) for one in secrets)
+    if not signatures:
+        raise ValueError("there is no secret to sign with")
     return {"webhook-id": event_id, "webhook-timestamp": str(int(now)), "webhook-signature": signatures}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
-from sqlalchemy import func, select, update
+from sqlalchemy import func, insert, select, update
 
 from spanhook.store.control import (
     Database,
@@ -115,6 +115,31 @@ async def test_it_stays_within_its_size(database: Database, ingestor: Ingestor) 
     assert 0 < (await _counts(database))["spanhook_spans"] < 12 * 199
     if database.path:
         assert Path(database.path).stat().st_size < 2 * most  # noqa: ASYNC240 - nothing else runs
+
+
+async def test_deliveries_that_have_ended_go_before_telemetry_that_is_younger(
+    database: Database, ingestor: Ingestor
+) -> None:
+    def row(number: int, ended_ns: int) -> dict[str, object]:
+        given: dict[str, object] = dict.fromkeys(
+            ("webhook_id", "tenant_id", "event_id", "event_type", "traceparent"), "a"
+        )
+        given |= {"delivery_id": str(number), "body": "x" * 10_000, "state": "dead" if ended_ns else "pending"}
+        return given | {"attempts": 1, "due_ns": 1, "tried": [], "created_ns": 1, "ended_ns": ended_ns}
+
+    async with database.writing() as connection:
+        rows = [row(number, max(0, number - 1)) for number in range(400)]
+        await connection.execute(insert(tables.webhook_deliveries), rows)
+    await _fill(database, ingestor, range(1, 2))
+    before = await _counts(database)
+    figures = await Retention(database, RetentionLimits(age_s=5_000, size_bytes=3_000_000)).sweep()
+    assert await _counts(database) == before
+    kept = select(tables.webhook_deliveries.c.ended_ns).order_by(tables.webhook_deliveries.c.id)
+    async with database.reading() as connection:
+        left = list((await connection.execute(kept)).scalars())
+    deleted = figures.deleted.get("spanhook_webhook_deliveries", 0)
+    assert left == [0, 0, *range(1 + deleted, 399)]
+    assert bool(deleted) == bool(database.path)  # elsewhere they do not count towards the size
 
 
 async def test_in_the_background_beside_writers(database: Database, ingestor: Ingestor) -> None:

@@ -1,6 +1,7 @@
 """Deletes telemetry that is too old or takes too much space, a little at a time, while others write.
 
-Finished jobs and their events count as telemetry. What stays: the audit log and all that is managed; usage and
+Finished jobs and their events count as telemetry, and where space is short, so do deliveries to webhooks that have
+ended; how old these may become is set with webhooks. What stays: the audit log and all that is managed; usage and
 statistics of hooks, which are small, stay longer. Age is counted from when something was received, for runs from when
 they last changed, and for jobs from when they ended: what a sender says of time cannot keep or delete anything.
 """
@@ -11,7 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from sqlalchemy import Connection, Table, delete, func, select
+from sqlalchemy import Connection, Table, and_, delete, func, select
 
 from spanhook.diagnostics import internal
 from spanhook.errors import StoreError
@@ -33,6 +34,7 @@ from spanhook.store.control.tables import (
     runs,
     spans,
     usage,
+    webhook_deliveries,
 )
 
 _BATCH, _MOST = 2_000, 10_000
@@ -56,7 +58,9 @@ _OLD = {
     runs: runs.c.updated_ns,
     jobs: jobs.c.ended_ns,
 }
-"""The tables that are kept within limits, and by which time."""
+"""The tables that are kept within limits, and by which time. What has none, or 0, stays."""
+_TAKING_SPACE = {**_OLD, webhook_deliveries: webhook_deliveries.c.ended_ns}
+"""Those that an SQLite file is kept small with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,9 +247,10 @@ def _delete_sums(connection: Connection, before_ns: int) -> dict[str, int]:
 def _delete_oldest(connection: Connection, over: int) -> dict[str, int]:
     """Delete some rows of the table that has the oldest, not many more than take ``over`` bytes."""
     sql(connection).enter()
+    tables = _TAKING_SPACE if connection.dialect.name == "sqlite" else _OLD
     firsts = {
-        table: connection.execute(select(time_ns).where(time_ns.is_not(None)).order_by(time_ns).limit(1)).scalar()
-        for table, time_ns in _OLD.items()
+        table: connection.execute(select(time_ns).where(time_ns > 0).order_by(time_ns).limit(1)).scalar()
+        for table, time_ns in tables.items()
     }
     times = [(time_ns, table.name, table) for table, time_ns in firsts.items() if time_ns is not None]
     if not times:
@@ -257,16 +262,18 @@ def _delete_oldest(connection: Connection, over: int) -> dict[str, int]:
 
 def _usual(connection: Connection, table: Table) -> int:
     """About how many bytes one of the oldest rows of a table takes."""
-    if "data" not in table.c:
+    large = next((table.c[name] for name in ("data", "body") if name in table.c), None)
+    if large is None:
         return _USUAL_BYTES
-    oldest = select(func.length(table.c.data).label("size")).order_by(_OLD[table]).limit(_FEWEST).subquery()
+    time_ns = _TAKING_SPACE[table]
+    oldest = select(func.length(large).label("size")).where(time_ns > 0).order_by(time_ns).limit(_FEWEST).subquery()
     return _ROW_BYTES + int(connection.execute(select(func.avg(oldest.c.size))).scalar() or 0)
 
 
 def _delete_first(connection: Connection, table: Table, before_ns: int | None, most: int = _BATCH) -> int:
     """Delete the oldest rows of a table, about ``most`` of them; only what is older than a time if there is one."""
-    time_ns = _OLD[table]
-    times = select(time_ns).where(time_ns.is_not(None)).order_by(time_ns)
+    time_ns = _TAKING_SPACE[table]
+    times = select(time_ns).where(time_ns > 0).order_by(time_ns)
     if before_ns is not None:
         times = times.where(time_ns < before_ns)
     first, last = (connection.execute(times.limit(1).offset(place)).scalar() for place in (0, most))
@@ -275,6 +282,7 @@ def _delete_first(connection: Connection, table: Table, before_ns: int | None, m
     old = time_ns < last if last is not None and last > first else time_ns <= first
     if last is None:  # there are no more than that
         old = time_ns < before_ns if before_ns is not None else time_ns >= first
+    old = and_(time_ns > 0, old)
     if table is runs:
         gone = select(runs.c.id).where(old)
         for index in (run_models, run_hooks):
