@@ -152,15 +152,6 @@ def versions() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def seldom() -> Iterator[None]:
-    """Garbage is collected at a tenth of the usual rate. Tests of what happens then collect it themselves."""
-    before = gc.get_threshold()
-    gc.set_threshold(10 * before[0], *before[1:])
-    yield
-    gc.set_threshold(*before)
-
-
 @pytest.fixture(scope="module", autouse=True)
 def frozen() -> None:
     """What is there by now is there for good: collecting garbage, as many tests do, need not look at it again."""
