@@ -13,7 +13,7 @@ from spanhook.server.sessions import COOKIE, seal
 from spanhook.store.control import Database, tables
 from tests.server.browsing import Browser
 from tests.server.serving import SECRET, TOKENS, Served, bearer, served, token
-from tests.server.test_every_route import EVERY, FORGED, GUARDED, HOOK, PAGES, ask
+from tests.server.test_every_route import EVERY, FORGED, GUARDED, HOOK, IN_PATHS, PAGES, ask
 
 FORMS = [row for row in PAGES if row[0] == "POST" and row[1] != "/login"]
 
@@ -21,6 +21,7 @@ FORMS = [row for row in PAGES if row[0] == "POST" and row[1] != "/login"]
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
     settings: dict[str, Any] = {"rate": "1000000/minute", "failures": "1000000/minute"}
+    settings["webhooks"] = {"key_env": "SPANHOOK_TEST_SECRET"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPANHOOK_TEST_SECRET", SECRET)
         with served(tmp_path_factory.mktemp("credentials"), api_keys=True, tokens=TOKENS, **settings) as one:
@@ -123,7 +124,7 @@ def test_no_form_is_taken_without_the_token_of_its_own_page(server: Served, thei
     for browser in (good, other):
         browser.open("/login")
         browser.send("/login", key=server.key("acme", *SCOPES)["Authorization"].removeprefix("Bearer "))
-    path, data = row[1].format(hook_id=theirs, id="x"), EVERY[row][1]
+    path, data = row[1].format(**{**dict.fromkeys(IN_PATHS, "x"), "hook_id": theirs}), EVERY[row][1]
     strange = {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site"}
     for csrf, headers in (("", {}), ("0" * 64, {}), (other.token, {}), (good.token[:-1], {}), (good.token, strange)):
         answer = good.client.post(path, data={**data, "csrf": csrf}, headers=headers)

@@ -152,10 +152,13 @@ def theirs(server: Served) -> str:
     return made.json()["hook_id"]
 
 
+IN_PATHS = ("hook_id", "log_id", "run_id", "id", "name", "job_id", "webhook_id", "delivery_id", "schedule_id")
+"""What is named in the paths of routes."""
+
+
 def ask(server: Served, row: tuple[str, str], headers: dict[str, str], **ids: str) -> tuple[int, str]:
     method, path = row
-    given = {"hook_id": "hook_000000000000", "log_id": "0", "run_id": "0", "id": "0", "name": "x", "job_id": "0"}
-    given |= {"webhook_id": "wh_0", "delivery_id": "dlv_0", "schedule_id": "0", **ids}
+    given = {**dict.fromkeys(IN_PATHS, "0"), "hook_id": "hook_000000000000", "webhook_id": "wh_0", **ids}
     body: dict[str, Any] = {"json" if row in ROWS else "data": EVERY[row][1]}
     if row in PAGES and method == "POST":
         headers = {"Content-Type": "application/x-www-form-urlencoded", **headers}

@@ -12,7 +12,7 @@ from spanhook.server import SCOPES
 from spanhook.server.app import api_routes, page_routes
 from tests.server.routes.test_runs import run, send
 from tests.server.serving import SECRET, TOKENS, Served, bearer, served, token
-from tests.server.test_every_route import GUARDED, HOOK, NAMED, PAGES, ask
+from tests.server.test_every_route import GUARDED, HOOK, IN_PATHS, NAMED, PAGES, ask
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 IDS = [
@@ -30,6 +30,7 @@ DEEP = [b"[" * 100_000, b'{"a":' * 50_000 + b"1" + b"}" * 50_000]
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
     settings: dict[str, Any] = {"rate": "1000000/minute", "failures": "1000000/minute"}
+    settings["webhooks"] = {"key_env": "SPANHOOK_TEST_SECRET"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPANHOOK_TEST_SECRET", SECRET)
         with served(tmp_path_factory.mktemp("hostile"), api_keys=True, tokens=TOKENS, **settings) as one:
@@ -56,7 +57,7 @@ def unharmed(server: Served, theirs: str) -> Generator[None]:
 @pytest.mark.parametrize("row", NAMED, ids=" ".join)
 def test_ids_are_only_ids_that_there_are_not(server: Served, row: tuple[str, str]) -> None:
     for text in IDS:
-        status, _ = ask(server, row, bearer(token("acme", SCOPES)), hook_id=text, log_id=text, run_id=text, id=text)
+        status, _ = ask(server, row, bearer(token("acme", SCOPES)), **dict.fromkeys(IN_PATHS, text))
         assert status in (404, 405, 415, 422), text  # 415: a form, and the path has become that of no page
 
 
@@ -70,7 +71,7 @@ READ = [
 @pytest.mark.parametrize("route", READ, ids=lambda it: it.path)
 def test_parameters_find_nothing_and_break_nothing(server: Served, theirs: str, route: APIRoute) -> None:
     headers = {**bearer(token("acme", SCOPES)), "Accept": "text/html"}
-    ids = dict.fromkeys(("hook_id", "log_id", "run_id", "id"), "x")
+    ids = dict.fromkeys(IN_PATHS, "x")
     known = [one.alias for one in route.dependant.query_params] + ["unknown"]
     for name in known:
         for text in TEXTS:
@@ -91,7 +92,7 @@ JSON = [row for row in GUARDED if row[0] in ("POST", "PUT") and row not in PAGES
 @pytest.mark.parametrize("row", JSON, ids=" ".join)
 def test_deep_odd_and_inflated_bodies_are_refused(server: Served, row: tuple[str, str]) -> None:
     method, path = row
-    url = path.format(hook_id="x", id="x")
+    url = path.format(**dict.fromkeys(IN_PATHS, "x"))
     headers = {**bearer(token("acme", SCOPES)), "Content-Type": "application/json"}
     for body in (*DEEP, b"\xff\xfe", b"1e999", b'"', b'{"a": ' + b"9" * 5000 + b"}", BOMB):
         more = {"Content-Encoding": "gzip"} if body is BOMB else {}
