@@ -23,10 +23,11 @@ CHROMIUM = shutil.which("chromium")
 @pytest.fixture(scope="session")
 def chromium() -> "Generator[Browser]":
     """Debian's Chromium; Playwright brings no browser of its own."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
     if CHROMIUM is None:
         pytest.skip("Chromium is not installed")
+    expect.set_options(timeout=30_000)  # milliseconds; the machine may be busy
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM)
         yield browser
