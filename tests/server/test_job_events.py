@@ -44,6 +44,7 @@ async def told(database: Database) -> list[dict[str, Any]]:
 async def completed(jobs: SQLJobs, job: Job) -> None:
     await jobs.create(job)
     begun = await jobs.move(job.job_id, Transition("running", 2 * SECOND, "me", lease_ns=9 * SECOND))
+    assert begun is not None
     await jobs.note(begun, {"input_tokens": 1}, ())
     changes = {"result": "sunny", "usage": {"input_tokens": 3}, "tools": ("look",)}
     await jobs.move(job.job_id, Transition("completed", 5 * SECOND, "me", changes=changes))
