@@ -72,19 +72,6 @@ async def test_a_job_in_a_file_has_one_end(tmp_path: Path, turns: int) -> None:
     await cancelled_after(FileJobs(tmp_path), 3, turns, again=True)
 
 
-@pytest.mark.parametrize("turns", [0, 1, 3, 10, 40, 150])
-async def test_a_job_in_a_database_has_one_end(tmp_path: Path, turns: int) -> None:
-    pytest.importorskip("sqlalchemy", reason="the extra server is not in every environment")
-    from spanhook.jobs.sql_jobs import SQLJobs
-    from spanhook.store.control import Database
-
-    database = await Database.open(f"sqlite:///{tmp_path / 'jobs.db'}")
-    try:
-        await cancelled_after(SQLJobs(database), 3, turns, again=True)
-    finally:
-        await database.close()
-
-
 async def test_the_call_that_runs_is_cancelled_and_what_it_used_is_kept() -> None:
     calls = asyncio.Event()
 

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import random
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -62,18 +61,3 @@ async def check(runner: Runner, jobs: int, readers: int) -> None:
 @pytest.mark.parametrize(("jobs", "readers"), [(20, 3), MANY])
 async def test_readers_of_jobs_in_memory(jobs: int, readers: int) -> None:
     await check(Runner({"talking": Agent("talking", talking)}, MemoryJobs(), None, RunnerSettings()), jobs, readers)
-
-
-@pytest.mark.parametrize(("jobs", "readers"), [(20, 3), MANY])
-async def test_readers_of_jobs_in_a_database(tmp_path: Path, jobs: int, readers: int) -> None:
-    pytest.importorskip("sqlalchemy", reason="the extra server is not in every environment")
-    from spanhook.jobs.sql_jobs import SQLJobs
-    from spanhook.store.control import Database
-
-    database = await Database.open(f"sqlite:///{tmp_path / 'jobs.db'}")
-    store = SQLJobs(database)
-    try:
-        settings = RunnerSettings(events=20, grace_s=0.05)  # so that readers need what is written
-        await check(Runner({"talking": Agent("talking", talking)}, store, store, settings), jobs, readers)
-    finally:
-        await database.close()

@@ -2,18 +2,20 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from spanhook.jobs import Agent, EventsTakenError, Job, JobEvent, Runner, RunnerSettings, Transition, new_job
 from tests.jobs.stores import check_store
+from tests.jobs.test_cancelling import cancelled_after
+from tests.jobs.test_readers import MANY, check, talking
 
 if TYPE_CHECKING:
     from spanhook.store.control import Database
 
 pytestmark = pytest.mark.anyio
-pytest.importorskip("sqlalchemy", reason="the extra server is not in every environment")
 
 
 @pytest.fixture
@@ -168,3 +170,29 @@ async def test_nothing_is_kept_of_a_job_that_was_deleted(database: "Database") -
     assert await jobs.delete(job.job_id)
     await jobs.append(job.job_id, [late])
     assert await jobs.read(job.job_id, 0) == []
+
+
+@pytest.mark.parametrize("turns", [0, 1, 3, 10, 40, 150])
+async def test_a_job_in_a_database_has_one_end(tmp_path: Path, turns: int) -> None:
+    from spanhook.jobs.sql_jobs import SQLJobs
+    from spanhook.store.control import Database
+
+    database = await Database.open(f"sqlite:///{tmp_path / 'jobs.db'}")
+    try:
+        await cancelled_after(SQLJobs(database), 3, turns, again=True)
+    finally:
+        await database.close()
+
+
+@pytest.mark.parametrize(("jobs", "readers"), [(20, 3), MANY])
+async def test_readers_of_jobs_in_a_database(tmp_path: Path, jobs: int, readers: int) -> None:
+    from spanhook.jobs.sql_jobs import SQLJobs
+    from spanhook.store.control import Database
+
+    database = await Database.open(f"sqlite:///{tmp_path / 'jobs.db'}")
+    store = SQLJobs(database)
+    try:
+        settings = RunnerSettings(events=20, grace_s=0.05)  # so that readers need what is written
+        await check(Runner({"talking": Agent("talking", talking)}, store, store, settings), jobs, readers)
+    finally:
+        await database.close()

@@ -142,6 +142,7 @@ _INTERRUPTED = """
 import os, signal, sys, threading
 from spanhook.store import OutboxEntry, SQLiteOutbox, _sqlite_file
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what is started in the background may ignore it
 boxes = [SQLiteOutbox(f"{sys.argv[1]}/{number}.db", "https://hooks.example/", []) for number in range(3)]
 for box in boxes:
     box.add([OutboxEntry("parent", "t", "{}", 1)])
