@@ -13,7 +13,8 @@ Short = Annotated[str, Field(max_length=200)]
 Long = Annotated[str, Field(max_length=500)]
 _BIG = 2**63 - 1
 Count = Annotated[int, Field(ge=0, le=2**62, strict=True)]
-Milliseconds = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
+Milliseconds = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False, strict=True)]
+YesNo = Annotated[bool, Field(strict=True)]
 
 
 class SetSent(BaseModel):
@@ -63,10 +64,10 @@ class LoggedResult(Given):
 
     hook_name: Short
     decision: Annotated[str, Field(max_length=20)] = "allow"
-    success: bool = True
+    success: YesNo = True
     duration_ms: Milliseconds = 0.0
     error: Long = ""
-    status_code: int = Field(default=0, ge=0, le=999)
+    status_code: int = Field(default=0, ge=0, le=999, strict=True)
 
 
 class Logged(Given):
@@ -78,7 +79,7 @@ class Logged(Given):
     name: Short = ""
     mode: Annotated[str, Field(max_length=20)] = "enforce"
     request_id: Short = ""
-    aborted: bool = False
+    aborted: YesNo = False
     abort_reason: Long = ""
     time_ns: Count
     hook_results: list[LoggedResult] = Field(default_factory=list[LoggedResult], max_length=100)
