@@ -160,7 +160,7 @@ class Execution:
         if run is not None:
             run.close()
         op.error, op.left = None, "interrupted"
-        op.published = True  # subscribers hear of the run's end, too
+        op.published = True  # subscribers hear of the end from whoever goes on with it
         await self._end(None)
 
     async def _end(self, run: Run | None) -> None:

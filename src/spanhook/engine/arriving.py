@@ -12,33 +12,23 @@ from opentelemetry.propagate import extract
 from opentelemetry.trace import get_current_span
 
 from spanhook.diagnostics import internal
+from spanhook.engine._elsewhere import Elsewhere
 from spanhook.engine.calls import Held, acall
 from spanhook.model import Adapter, Args, Arrival, Identity, InHook, Kwargs, Record, ambient, current, shed
-from spanhook.telemetry import context_with, get_context, set_context
+from spanhook.telemetry import context_with, get_context
 
 
 async def arrive(
     adapter: Adapter, wrapped: Callable[..., Awaitable[Any]], instance: Any, args: Args, kwargs: Kwargs
 ) -> Any:
     """``acall`` for a function that serves a request."""
-    before, around, identity = get_context(), current.get(), ambient.get()
     try:
-        held, context, whose = _origin(_arrival(adapter, instance, args, kwargs), around, before, identity)
-        set_context(context)
-        current.set(held)
-        ambient.set(whose)
-        return await acall(adapter, wrapped, instance, args, kwargs)
+        arrival = _arrival(adapter, instance, args, kwargs)
+        with Elsewhere(*_origin(arrival, current.get(), get_context(), ambient.get())):
+            return await acall(adapter, wrapped, instance, args, kwargs)
     except BaseException as error:
         shed(error)
         raise
-    finally:
-        try:
-            set_context(before)
-        finally:
-            try:
-                current.set(around)
-            finally:
-                ambient.set(identity)
 
 
 def _arrival(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Arrival:

@@ -16,13 +16,14 @@ from opentelemetry.context import Context
 from spanhook.concurrency import Dropped, drive, reaper
 from spanhook.engine._announcing import Announcement
 from spanhook.engine._completion import afinish, await_end, finish, interrupted, left
+from spanhook.engine._elsewhere import Elsewhere
 from spanhook.engine._gates import Run, apasses, asked, begun, passes, prepared, sent_on
 from spanhook.engine.absorption import Absorbed, Part
 from spanhook.engine.handover import hand_over, stream_sort, tap
 from spanhook.engine.lifecycle import begin, fail, outcome, settle
 from spanhook.errors import RunStopped
 from spanhook.gating import Passed
-from spanhook.model import NOBODY, Adapter, Args, InHook, Kwargs, Record, ambient, current, shed
+from spanhook.model import NOBODY, Adapter, Args, InHook, Kwargs, Record, current, shed
 from spanhook.telemetry import context_with, get_context, set_context
 
 Held = Record | InHook | None
@@ -161,45 +162,24 @@ async def _standing_in(held: Held, wrapped: Callable[..., Any], args: Args, kwar
 
     A rejection of the run is raised as the plain ``Reject``, which the framework passes to the waiting caller.
     """
-    before, around, identity = get_context(), current.get(), ambient.get()
     op = held.op if isinstance(held, InHook) else held
+    context = Context() if op is None else context_with(op.span, op.before)
     try:
-        set_context(Context() if op is None else context_with(op.span, op.before))
-        current.set(held)
-        ambient.set(NOBODY if op is None else op.ambient)
-        result = wrapped(*args, **kwargs)
-        return await result if is_async else result
+        with Elsewhere(held, context, NOBODY if op is None else op.ambient):
+            result = wrapped(*args, **kwargs)
+            return await result if is_async else result
     except RunStopped as stopped:
         raise stopped.reject from None
-    finally:
-        try:
-            set_context(before)
-        finally:
-            try:
-                current.set(around)
-            finally:
-                ambient.set(identity)
 
 
 def call_inside(op: Record, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Call a part of ``op`` in another thread, to which the context was not passed on."""
-    before, around, identity = get_context(), current.get(), ambient.get()
     try:
-        set_context(context_with(op.span, op.before))
-        current.set(op)
-        ambient.set(op.ambient)
-        return function(*args, **kwargs)
+        with Elsewhere(op, context_with(op.span, op.before), op.ambient):
+            return function(*args, **kwargs)
     except BaseException as error:
         shed(error)
         raise
-    finally:
-        try:
-            set_context(before)
-        finally:
-            try:
-                current.set(around)
-            finally:
-                ambient.set(identity)
 
 
 async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:

@@ -10,7 +10,7 @@ from opentelemetry.trace import get_current_span
 
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
-from spanhook.engine._native_errors import joined, native
+from spanhook.engine._native_errors import native
 from spanhook.engine._opening import alike, naming, open_span
 from spanhook.engine.absorption import Absorbed, Part, absorbed, serves
 from spanhook.engine.attempts import is_attempt
@@ -29,6 +29,7 @@ from spanhook.model import (
     clock,
     current,
     from_baggage,
+    joined,
     make_encodable,
     note_gated,
     shed,

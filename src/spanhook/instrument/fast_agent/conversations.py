@@ -3,13 +3,13 @@
 from typing import Any
 
 from spanhook.instrument.fast_agent.arguments import GENERATE as CALL
-from spanhook.instrument.fast_agent.messages import last_text, listed, rewritten
-from spanhook.instrument.wire import one_prompt
+from spanhook.instrument.fast_agent.messages import listed, read, rewritten
+from spanhook.instrument.wire import last_text, one_prompt
 from spanhook.model import Args, Carried, Change, Kwargs
 
 
 def messages_carry(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
-    return last_text(CALL.given(args, kwargs, "messages"))
+    return last_text(listed(CALL.given(args, kwargs, "messages")), read)
 
 
 def messages_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:

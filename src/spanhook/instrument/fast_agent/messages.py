@@ -11,8 +11,8 @@ from fast_agent.mcp.helpers.content_helpers import tool_result_text_for_llm
 from fast_agent.mcp.prompt_message_extended import PromptMessageExtended
 from mcp import types
 
-from spanhook.instrument.wire import decoded, text_in
-from spanhook.model import Carried, Message, copied_model, copies, in_pieces
+from spanhook.instrument.wire import decoded, rewrite_objects, text_in
+from spanhook.model import Message, copied_model, copies
 
 copies(PromptMessageExtended)(copied_model)
 
@@ -90,33 +90,16 @@ def result_text(result: Any) -> Any:
     return [plain(block) for block in result.content]
 
 
-def last_text(messages: Any) -> Carried:
-    """The text of the last message, in the pieces of which clients make messages of their own."""
-    given = listed(messages)
-    if not given:
-        return [None]
-    parts = read(given[-1])["parts"]
-    texts = (part.get("content" if part["type"] == "text" else "response") for part in parts)
-    return [in_pieces([text for text in texts if isinstance(text, str) and text])]
-
-
 # ------------------------------------------------------------------------------------------------- writing
 
 
 def rewritten(messages: Sequence[Any], new: Sequence[Any]) -> list[Any]:
     """A hook's version of messages; what it did not change is the same."""
-    before = read_all(messages)
-    result: list[Any] = []
-    for index, message in enumerate(new):
-        if not isinstance(message, Mapping):
-            result.append(message)
-        elif index < len(before) and before[index] == message:
-            result.append(messages[index])
-        elif message in before:
-            result.append(messages[before.index(dict(message))])
-        else:
-            result.append(written(message, messages[index] if len(new) == len(before) else None))
-    return result
+
+    def made(message: Any, native: Any) -> list[Any]:
+        return [written(message, native)] if isinstance(message, Mapping) else [message]
+
+    return rewrite_objects(messages, new, read, made)
 
 
 def _of_text(message: Mapping[str, Any]) -> Message:

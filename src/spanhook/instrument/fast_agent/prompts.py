@@ -12,9 +12,9 @@ from spanhook.instrument.fast_agent.agents import agent_request
 from spanhook.instrument.fast_agent.answers import message_of
 from spanhook.instrument.fast_agent.arguments import PROMPT as CALL
 from spanhook.instrument.fast_agent.describing import describe, instruction_of, model_of
-from spanhook.instrument.fast_agent.messages import last_text, listed, read_all, rewritten, written
+from spanhook.instrument.fast_agent.messages import listed, read, read_all, rewritten, written
 from spanhook.instrument.fast_agent.models import GENERATE as MODEL
-from spanhook.instrument.wire import one_prompt
+from spanhook.instrument.wire import last_text, one_prompt
 from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, nothing
 
 
@@ -66,7 +66,7 @@ def model_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
 
 
 def carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
-    return last_text(_messages(args, kwargs))
+    return last_text(_messages(args, kwargs), read)
 
 
 def rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from haystack.dataclasses import ChatMessage, ChatRole, TextContent, ToolCall, ToolCallResult
 
-from spanhook.instrument.wire import decoded, encoded
-from spanhook.model import Carried, Message, copied_dataclass, copies, in_pieces
+from spanhook.instrument.wire import decoded, encoded, rewrite_objects
+from spanhook.model import Message, copied_dataclass, copies
 
 copies(ChatMessage, TextContent, ToolCall, ToolCallResult)(copied_dataclass)
 
@@ -73,33 +73,16 @@ def text_of(message: Any) -> str:
     return "".join(message.texts) if isinstance(message, ChatMessage) else ""
 
 
-def last_text(messages: Any) -> Carried:
-    """The text of the last message, in the pieces of which clients make messages of their own."""
-    given = listed(messages)
-    if not given:
-        return [None]
-    parts = read(given[-1])["parts"]
-    texts = (part.get("content" if part["type"] == "text" else "response") for part in parts)
-    return [in_pieces([text for text in texts if isinstance(text, str) and text])]
-
-
 # ------------------------------------------------------------------------------------------------- writing
 
 
 def rewritten(messages: Sequence[Any], new: Sequence[Any]) -> list[Any]:
     """A hook's version of messages; what it did not change is the same."""
-    before = read_all(messages)
-    result: list[Any] = []
-    for index, message in enumerate(new):
-        if not isinstance(message, Mapping):
-            result.extend(natives(message))
-        elif index < len(before) and before[index] == message:
-            result.append(messages[index])
-        elif message in before:
-            result.append(messages[before.index(dict(message))])
-        else:
-            result.append(written(message, messages[index] if len(new) == len(before) else None))
-    return result
+
+    def made(message: Any, native: Any) -> list[Any]:
+        return [written(message, native)] if isinstance(message, Mapping) else natives(message)
+
+    return rewrite_objects(messages, new, read, made)
 
 
 def instructed(messages: Sequence[Any], system: str) -> list[Any]:

@@ -11,7 +11,6 @@ from spanhook.instrument.haystack.callbacks import announced, callback_of, hold
 from spanhook.instrument.haystack.describing import describe, model_of
 from spanhook.instrument.haystack.messages import (
     instructed,
-    last_text,
     listed,
     natives,
     read,
@@ -21,7 +20,7 @@ from spanhook.instrument.haystack.messages import (
 )
 from spanhook.instrument.haystack.responses import amended, model_output, model_response, result_of
 from spanhook.instrument.layers import HAYSTACK_MODEL
-from spanhook.instrument.wire import one_prompt
+from spanhook.instrument.wire import last_text, one_prompt
 from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Request
 
 
@@ -66,7 +65,7 @@ def model_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
 
 
 def model_carries(instance: Any, args: Args, kwargs: Kwargs) -> Carried:
-    return last_text(given(instance, args, kwargs, "messages"))
+    return last_text(listed(given(instance, args, kwargs, "messages")), read)
 
 
 def model_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:

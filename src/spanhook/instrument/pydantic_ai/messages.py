@@ -24,7 +24,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_core import to_jsonable_python
 
-from spanhook.instrument.wire import decoded, encoded, text_in
+from spanhook.instrument.wire import decoded, encoded, rewrite_objects, text_in
 from spanhook.model import Message, copied_dataclass, copies
 
 _DEPRECATED = [getattr(library, name) for name in ("RetryPromptPart",) if hasattr(library, name)]
@@ -154,20 +154,14 @@ def content_part(given: Any) -> Part:
 
 def rewritten(messages: Sequence[Any], new: Sequence[Any]) -> list[Any]:
     """A hook's version of messages; what it did not change is the same."""
-    pieces = list(pieces_of(messages))
-    before = [read(piece.native) for piece in pieces]
-    result: list[Piece] = []
-    for index, message in enumerate(new):
+
+    def made(message: Any, like: Piece | None) -> Iterable[Piece]:
         if isinstance(message, ModelRequest | ModelResponse):
-            result.extend(pieces_of([message]))
-        elif index < len(before) and before[index] == message:
-            result.append(pieces[index])
-        elif message in before:
-            result.append(pieces[before.index(message)])
-        else:
-            like = pieces[index] if len(new) == len(pieces) else Piece(None)
-            result.append(Piece(written(message, like.native), like.request))
-    return _joined(result)
+            return pieces_of([message])
+        native, request = like or (None, None)
+        return [Piece(written(message, native), request)]
+
+    return _joined(rewrite_objects(list(pieces_of(messages)), new, lambda piece: read(piece.native), made))
 
 
 def _joined(pieces: Iterable[Piece]) -> list[Any]:

@@ -23,9 +23,11 @@ from spanhook.instrument.wire.messages import (
     decoded,
     encoded,
     finished,
+    last_text,
     messages_in,
     one_prompt,
     rewrite,
+    rewrite_objects,
     text_in,
 )
 from spanhook.instrument.wire.opened import OpenedChunks, OpenedTexts
@@ -92,6 +94,7 @@ __all__ = [
     "index_of",
     "is_model",
     "json_in",
+    "last_text",
     "list_of",
     "messages_in",
     "noted",
@@ -99,6 +102,7 @@ __all__ = [
     "plain",
     "responses",
     "rewrite",
+    "rewrite_objects",
     "settled",
     "text_in",
     "text_of",

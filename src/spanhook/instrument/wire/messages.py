@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Any
 
 from spanhook.instrument.wire.reading import Fields, fields_of, plain
-from spanhook.model import Form, Message, chat_form, is_media, media_part, media_wire, text_wire
+from spanhook.model import Carried, Form, Message, chat_form, in_pieces, is_media, media_part, media_wire, text_wire
 
 Wire = dict[str, Any]
 Part = dict[str, Any]
@@ -134,6 +134,28 @@ def rewrite(
         to_message: Reads a message.
         from_message: Writes a message, given the one it replaces, whose other keys are kept; may return several.
     """
+
+    def written(message: Any, native: Any) -> Sequence[Wire]:
+        return from_message(message, None if native is None or isinstance(native, str) else plain(native))
+
+    return rewrite_objects(natives, new, to_message, written)
+
+
+def rewrite_objects(
+    natives: Sequence[Any],
+    new: Sequence[Any],
+    to_message: Callable[[Any], Message],
+    from_message: Callable[[Any, Any], Iterable[Any]],
+) -> list[Any]:
+    """``rewrite`` for messages that are a library's own objects: unchanged ones stay the objects that they were.
+
+    Args:
+        natives: The original messages.
+        new: What the hook gave, in role/parts form or as the library's objects.
+        to_message: Reads a message.
+        from_message: Makes a message of what the hook gave, given the object that it replaces, or ``None``; may return
+            several.
+    """
     before = [to_message(native) for native in natives]
     result: list[Any] = []
     for index, message in enumerate(new):
@@ -142,10 +164,22 @@ def rewrite(
         elif message in before:
             result.append(natives[before.index(message)])
         else:
-            native = natives[index] if len(new) == len(natives) else None
-            like = None if native is None or isinstance(native, str) else plain(native)
-            result.extend(from_message(message, like))
+            result.extend(from_message(message, natives[index] if len(new) == len(natives) else None))
     return result
+
+
+def last_text(natives: Sequence[Any], to_message: Callable[[Any], Message]) -> Carried:
+    """The text of the last message, in the pieces of which clients make messages of their own.
+
+    Args:
+        natives: The messages.
+        to_message: Reads a message.
+    """
+    if not natives:
+        return [None]
+    parts = to_message(natives[-1])["parts"]
+    texts = (part.get("content" if part["type"] == "text" else "response") for part in parts)
+    return [in_pieces([text for text in texts if isinstance(text, str) and text])]
 
 
 def finished(message: Message, reason: Any) -> Message:
