@@ -47,8 +47,14 @@ class Patient(Queue):
         await asyncio.sleep(_PAUSE_S)
         return None
 
-    async def sweep(self, lock: int = 60, abort: float = 5.0) -> list[str]:
-        """Forget what workers have taken that are dead by now, and what was taken just now: the store has it."""
+    async def sweep(self, lock: int = _SWEEP_S, abort: float = 5.0) -> list[str]:
+        """Forget what workers have taken that are dead by now, and what was taken just now: the store has it.
+
+        Args:
+            lock: How long no other worker sweeps, in seconds. SAQ's 60 would keep what a worker had just taken when
+                it was killed for longer than a minute.
+            abort: How long a job has to end before it is forgotten, in seconds.
+        """
         try:
             return await super().sweep(lock, abort)
         except RuntimeError:  # it came to its end meanwhile, and SAQ looks for it
