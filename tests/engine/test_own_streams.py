@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -223,6 +224,45 @@ def test_a_stream_that_fails() -> None:
             list(op.stream(broken()))
     assert [op.status for op in seen.operations] == ["error", "error"]
     assert told == ["ConnectionError", "ConnectionError"]
+
+
+@pytest.mark.parametrize("with_hooks", [False, True])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_stream_that_fails_leaves_the_end_to_its_block(*, is_async: bool, with_hooks: bool) -> None:
+    def broken() -> Iterator[str]:
+        yield "a"
+        raise ConnectionError
+
+    async def abroken() -> AsyncIterator[str]:
+        for word in broken():
+            yield word
+
+    async def aread(op: OwnOperation) -> None:
+        async for _ in op.stream(abroken()):
+            pass
+
+    async def acall(goes_on: list[Any]) -> None:
+        async with operation("llm.call", "m") as op:
+            with pytest.raises(ConnectionError):
+                await aread(op)
+            reaper.drain(60.0)
+            goes_on.append(list(seen.operations))
+
+    hooks, told, goes_on = Hooks(), list[Any](), list[Any]()
+    if with_hooks:
+        hooks.on_error("llm.call")(lambda op: told.append((type(op.error).__name__, threading.get_ident())))
+    with recorder(hooks) as seen:
+        if is_async:
+            asyncio.run(acall(goes_on))
+        else:
+            with operation("llm.call", "m") as op:
+                with pytest.raises(ConnectionError):
+                    list(op.stream(broken()))
+                reaper.drain(60.0)
+                goes_on.append(list(seen.operations))
+    assert goes_on == [[]]
+    assert [op.status for op in seen.operations] == ["error"]
+    assert told == ([("ConnectionError", threading.get_ident())] if with_hooks else [])
 
 
 def test_a_block_that_fails_while_its_stream_goes_on() -> None:

@@ -40,11 +40,12 @@ class BlockTrack(Track):
         handle: The object that the block's author holds.
     """
 
-    __slots__ = ("_handle",)
+    __slots__ = ("_followed", "_handle")
 
     def __init__(self, handle: Handle, source: Any, *, is_async: bool) -> None:
         super().__init__(handle._record.adapter, source, is_async=is_async)
         self._handle = handle
+        self._followed = False
 
     @property
     def is_unfinished(self) -> bool:
@@ -78,6 +79,11 @@ class BlockTrack(Track):
             else:
                 self._handle._rest()
         self._release(op)
+        self._followed = True
+
+    def _cut(self, op: Record, error: BaseException) -> None:
+        if not self._followed:  # else this is how the stream has ended, and the block is still to end
+            super()._cut(op, error)
 
     def _dropped(self) -> None:
         """The consumer dropped it; if the block is still open, the operation ends there."""
