@@ -64,7 +64,7 @@ def test_a_compound_unit_is_refused() -> None:
 
 def test_every_metric_of_the_conventions_has_an_instrument() -> None:
     ours = {value for name, value in vars(semconv).items() if name.startswith("METRIC_") and "." in value}
-    not_shown = {"attributed", "control_plane", "cron"}
+    not_shown = {"attributed", "control_plane"}
     of_hooks = {name for name in ours if name.split(".")[1] in not_shown}
     assert ours - of_hooks - {semconv.METRIC_OVERFLOW} == set(names.INSTRUMENTS)
 

@@ -2,7 +2,7 @@
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from grafana.src import frame, gated, gates, outside, slow
+from grafana.src import background, frame, gated, gates, outside, slow
 from grafana.src.names import label
 from grafana.src.panels import BAD, COUNT, GREEN, RED, STATUS_COLOURS, YELLOW, Line, Panel, figure, graph, log_lines
 from grafana.src.queries import (
@@ -290,7 +290,7 @@ def dashboard() -> Dashboard:
         frame.AGENTS,
         "Agents",
         "What broke, which run and why, what became slow. Every other question is one click from here.",
-        [_now(), _runs(), _which(), _handed_off(), slow.row()],
+        [_now(), _runs(), _which(), _handed_off(), background.row(), slow.row()],
         [
             frame.floor(
                 "cost_from", "Cost from, USD", "Runs that cost less are not in the table of the most expensive"

@@ -18,6 +18,8 @@ from spanhook.hooks.circuit_breaker import Circuit, CircuitBreaker, Rules
 from spanhook.hooks.injection_scan import InjectionScan
 from spanhook.hooks.pii_redaction import PIIRedaction
 from spanhook.hooks.remote_policy._figures import Figures as PolicyFigures
+from spanhook.jobs.figures import Figures as JobFigures
+from spanhook.schedules import Scheduler
 from spanhook.store import open_approvals
 from spanhook.telemetry import Snapshot
 from spanhook.telemetry.metrics import Instruments
@@ -84,10 +86,14 @@ class _Catalogued(NoOpMeterProvider):
         return self.catalogue
 
 
+async def _nothing(*_: Any) -> None:
+    """What schedules here would run."""
+
+
 def _instruments() -> dict[str, tuple[str, Sort]]:
     provider = _Catalogued()
     Instruments(provider, Snapshot(taken=False), {})
-    of_hooks = (
+    others = (
         Budget(tokens=1),
         Figures(open_approvals("memory://")),
         AuditLog(),
@@ -95,8 +101,10 @@ def _instruments() -> dict[str, tuple[str, Sort]]:
         InjectionScan(),
         PIIRedaction(),
         PolicyFigures(Circuit(Rules(1, None, 1, 1, 1, 1), "")),
+        JobFigures(),
+        Scheduler([], _nothing),
     )
-    for made in of_hooks:
+    for made in others:
         for one in vars(made).values():
             if isinstance(one, Measure | Gauge):
                 one.on(provider)
@@ -104,8 +112,8 @@ def _instruments() -> dict[str, tuple[str, Sort]]:
 
 
 INSTRUMENTS = _instruments()
-"""Unit and kind of every instrument of spanhook's, and of the ready-made hooks that dashboards show, by its
-OpenTelemetry name."""
+"""Unit and kind of every instrument of spanhook's, and of the ready-made hooks, jobs and schedules that dashboards
+show, by its OpenTelemetry name."""
 
 
 def metric(name: str, part: Part = "") -> str:

@@ -31,9 +31,14 @@ TRACEQL = [query for query in QUERIES if query.source == "tempo"]
 EMPTY = {
     "agents/Libraries that are not bound": "none is installed beside those that are; test_unbound.py has some",
     "hooks/Audit records": "there is no audit log: test_guards.py",
-    "pipeline/Webhook attempts": "no control plane is scraped",
-    "pipeline/Webhook deliveries waiting, over time": "no control plane is scraped",
+    "pipeline/Webhook attempts": "no control plane is scraped: test_background.py",
+    "pipeline/Webhook deliveries waiting, over time": "no control plane is scraped: test_background.py",
     "pipeline/Events not delivered": "every event was delivered: test_guards.py has some that were not",
+    "agents/Time jobs wait, p95": "the load has no jobs: test_background.py",
+    "agents/Jobs by status": "the load has no jobs: test_background.py",
+    "agents/Duration of jobs by agent, p95": "the load has no jobs: test_background.py",
+    "agents/Time jobs wait": "the load has no jobs: test_background.py",
+    "agents/Ticks of schedules": "the load has no schedules: test_background.py",
     "agents/Models, now and before/B": "nothing ran in the hour before",
     "agents/Models, now and before/C": "nothing ran in the hour before",
     "agents/Tools, now and before/B": "nothing ran in the hour before",
@@ -369,6 +374,10 @@ TOTALS: dict[str, tuple[tuple[str, ...], Callable[[Shown], Answer]]] = {
 NO_TOTAL = {
     "agents/Libraries that are not bound": "what is installed; not of the load",
     "agents/Alerts firing/A": "which alerts fire depends on when they are asked; their rules have tests of their own",
+    "agents/Jobs/A": "the load has no jobs: test_background.py",
+    "agents/Jobs that failed/A": "the load has no jobs: test_background.py",
+    "agents/Time jobs wait, p95/A": "a quantile",
+    "agents/Ticks not completed/A": "the load has no schedules: test_background.py",
     "agents/Models, now and before": "quantiles",
     "agents/Tools, now and before": "quantiles",
     "usage/Budget left of a day/A": "of 24 hours, extrapolated by Prometheus, beside a budget",
@@ -381,7 +390,7 @@ NO_TOTAL = {
     "pipeline/Traces kept/A": "of the collector: the test below",
     "pipeline/Services by last report/A": "a moment",
     "pipeline/Errors in spanhook, by place/A": "there was none",
-    "pipeline/Webhook deliveries given up/A": "no control plane is scraped",
+    "pipeline/Webhook deliveries given up/A": "no control plane is scraped: test_background.py",
 }
 
 

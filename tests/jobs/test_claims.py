@@ -1,6 +1,9 @@
+import time
+from pathlib import Path
+
 import pytest
 
-from spanhook.jobs import JobStatus, MemoryJobs, Retry, RunnerSettings, TransitionError, new_job
+from spanhook.jobs import FileJobs, JobStatus, MemoryJobs, Retry, RunnerSettings, TransitionError, new_job
 from spanhook.jobs.claims import Claims
 
 pytestmark = pytest.mark.anyio
@@ -49,3 +52,14 @@ async def test_what_is_given_back_can_be_taken_at_once() -> None:
     taken = await second.take(given)
     assert taken is not None
     assert taken.worker == "w2"
+
+
+async def test_claims_that_hold_shortly_are_renewed_too(tmp_path: Path) -> None:
+    """Stores leave out renewals that change little; of two seconds, half of one is not little."""
+    store = FileJobs(tmp_path)
+    claims = Claims(store, "w1", RunnerSettings(lease_s=2))
+    before = time.time_ns()
+    job = await store.create(new_job("a", None, worker="w1", lease_ns=before + 1_500_000_000))
+    assert await claims.lost([job.job_id]) == frozenset()
+    [renewed] = await store.expired(before + 3_600_000_000_000)
+    assert renewed.lease_ns >= before + 2_000_000_000

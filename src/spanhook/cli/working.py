@@ -16,7 +16,7 @@ from spanhook.cli.serving import named_agents
 @click.option("--concurrency", type=click.IntRange(1, 1000), help="How many jobs run at a time; default: 16.")
 @click.option(
     "--lease",
-    type=click.FloatRange(5, 3600),  # renewed claims may be 3 s shorter
+    type=click.FloatRange(5, 3600),
     default=30,
     show_default=True,
     metavar="SECONDS",

@@ -6,7 +6,7 @@ from typing import Any
 
 from spanhook.jobs.job import Job, JobStatus, Transition
 from spanhook.jobs.running import RunnerSettings
-from spanhook.jobs.store import JobStore
+from spanhook.jobs.store import SPARE_NS, JobStore
 
 DEAD = "the process that ran it has ended"
 _NS = 1_000_000_000
@@ -30,7 +30,8 @@ class Claims:
 
     async def lost(self, job_ids: Collection[str]) -> frozenset[str]:
         """Renew claims; returns which of the jobs are no longer this worker's."""
-        held = await self._store.renew(job_ids, self.worker, self.until_ns())
+        spare_ns = min(SPARE_NS, round(self._settings.lease_s * _NS / 5))
+        held = await self._store.renew(job_ids, self.worker, self.until_ns(), spare_ns)
         return frozenset(job_ids) - held
 
     async def begin(self, job: Job) -> Job | None:

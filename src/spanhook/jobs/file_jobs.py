@@ -107,11 +107,13 @@ class FileJobs:
     async def note(self, seen: Job, usage: Mapping[str, Any], tools: tuple[str, ...]) -> Job | None:
         return await self._changed(seen.job_id, lambda job: noted(job, seen, usage, tools))
 
-    async def renew(self, job_ids: Collection[str], worker: str, until_ns: int) -> frozenset[str]:
+    async def renew(
+        self, job_ids: Collection[str], worker: str, until_ns: int, spare_ns: int = SPARE_NS
+    ) -> frozenset[str]:
         def renewed() -> frozenset[str]:
             held = [job for one in job_ids if (job := self._read(one)) is not None and holds(job, worker)]
             for job in held:
-                if job.lease_ns < until_ns - SPARE_NS:
+                if job.lease_ns < until_ns - spare_ns:
                     self._renew(job, until_ns)
             return frozenset(job.job_id for job in held)
 

@@ -62,7 +62,13 @@ class MemoryJobs:
         self._jobs[seen.job_id] = after = noted(job, seen, usage, tools)
         return after
 
-    async def renew(self, job_ids: Collection[str], worker: str, until_ns: int) -> frozenset[str]:
+    async def renew(
+        self,
+        job_ids: Collection[str],
+        worker: str,
+        until_ns: int,
+        spare_ns: int = 0,  # noqa: ARG002 - renewing costs nothing here
+    ) -> frozenset[str]:
         held = [job for one in job_ids if (job := self._jobs.get(one)) is not None and holds(job, worker)]
         for job in held:
             self._jobs[job.job_id] = replace(job, lease_ns=until_ns)

@@ -79,17 +79,19 @@ class SQLJobs:
     async def note(self, seen: Job, usage: Mapping[str, Any], tools: tuple[str, ...]) -> Job | None:
         return await self._changed(seen.job_id, lambda job: noted(job, seen, usage, tools))
 
-    async def renew(self, job_ids: Collection[str], worker: str, until_ns: int) -> frozenset[str]:
+    async def renew(
+        self, job_ids: Collection[str], worker: str, until_ns: int, spare_ns: int = SPARE_NS
+    ) -> frozenset[str]:
         if not job_ids:
             return frozenset()
         ids, held = list(job_ids), set[str]()
         for start in range(0, len(ids), _AT_ONCE):
-            held |= await self._renewed(ids[start : start + _AT_ONCE], worker, until_ns)
+            held |= await self._renewed(ids[start : start + _AT_ONCE], worker, until_ns, spare_ns)
         return frozenset(held)
 
-    async def _renewed(self, ids: Sequence[str], worker: str, until_ns: int) -> set[str]:
+    async def _renewed(self, ids: Sequence[str], worker: str, until_ns: int, spare_ns: int) -> set[str]:
         mine = (_jobs.c.job_id.in_(ids), _jobs.c.worker == worker, _jobs.c.status.in_(_LIVE))
-        short = _jobs.c.lease_ns < until_ns - SPARE_NS
+        short = _jobs.c.lease_ns < until_ns - spare_ns
         async with self._database.reading() as connection:
             rows = (await connection.execute(select(_jobs.c.job_id, short).where(*mine))).all()
         if any(is_short for _, is_short in rows):

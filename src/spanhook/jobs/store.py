@@ -9,7 +9,7 @@ from spanhook.jobs.events import JobEvent
 from spanhook.jobs.job import Job, JobStatus, Transition
 
 SPARE_NS: Final = 3_000_000_000
-"""By how many nanoseconds a renewed claim may be shorter than was asked for."""
+"""By how many nanoseconds a renewed claim may be shorter than was asked for, if it holds for long."""
 
 
 class EventsTakenError(SpanhookError):
@@ -83,10 +83,16 @@ class JobStore(Protocol):
         """
         ...
 
-    async def renew(self, job_ids: Collection[str], worker: str, until_ns: int) -> frozenset[str]:
+    async def renew(
+        self, job_ids: Collection[str], worker: str, until_ns: int, spare_ns: int = SPARE_NS
+    ) -> frozenset[str]:
         """Renew a worker's claims; returns which jobs it still has. Others were cancelled, or are another's.
 
-        A claim that holds almost as long already (``SPARE_NS``) need not be written again.
+        Args:
+            job_ids: The jobs.
+            worker: Whose claims.
+            until_ns: Until when they are to hold, in nanoseconds since the epoch.
+            spare_ns: A claim that holds almost as long already, by so many nanoseconds, need not be written again.
         """
         ...
 

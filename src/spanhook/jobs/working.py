@@ -11,6 +11,7 @@ from spanhook.jobs._plain import plain
 from spanhook.jobs.agents import Agent, thread_of
 from spanhook.jobs.claims import Claims
 from spanhook.jobs.events import STATUS, Journal
+from spanhook.jobs.figures import Figures
 from spanhook.jobs.job import Job, JobStatus, TransitionError
 from spanhook.jobs.keeping import Journals
 from spanhook.jobs.patience import patiently, uninterrupted
@@ -59,6 +60,7 @@ class Work:
         self._journals, self._watcher = journals, watcher
         self._slots = asyncio.Semaphore(concurrency)
         self._wait_until, self._told = wait_until, told
+        self._figures = Figures()
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._begun, self._stopping, self._handed_back = set[str](), set[str](), set[str]()
         self._unended: dict[str, str] = {}
@@ -174,6 +176,7 @@ class Work:
 
     async def _execute(self, job: Job, journal: Journal) -> None:
         journal.publish(STATUS, {"status": "running", "attempt": job.attempts})
+        self._figures.began(job)
         publish, agent = journal.publish, self._agents[job.agent]
         self._watcher.watch(job, publish)
         thread = thread_of(job.tenant_id, job.session_id)
@@ -267,6 +270,7 @@ class Work:
         self._unended.pop(job_id, None)
 
     def _tell(self, job: Job) -> None:
+        self._figures.ended(job)
         try:
             self._told(job)
         except Exception as error:
