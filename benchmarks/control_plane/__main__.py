@@ -3,7 +3,7 @@
 It fills a database in a temporary folder, or that of ``--database``, which must be empty. With ``--postgresql`` it does
 the same to a PostgreSQL of its own. Times are those of the CPU, of this process with all its threads and of the
 PostgreSQL, so that other work on the machine does not change them much. With ``--minutes`` it sends spans all that time
-instead, with retention by size.
+instead, with retention by size. With ``--queue`` it measures jobs that a worker runs instead (extra ``worker``).
 """
 
 import argparse
@@ -11,6 +11,7 @@ import asyncio
 import json
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from benchmarks.control_plane.answering import answers, served
@@ -37,13 +38,18 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=0, help="how long to send spans, to SQLite")
     parser.add_argument("--rate", type=int, default=5_000, help="spans per second of that")
     parser.add_argument("--size-mb", type=int, default=500, help="the size that retention keeps then")
+    parser.add_argument("--queue", default="", metavar="URL", help="a queue for jobs, such as redis://...")
     options = parser.parse_args()
-    document = _loaded(options) if options.minutes else {"databases": _measured(options)}
+    if options.queue:
+        document = _worked(options)
+    else:
+        document = _loaded(options) if options.minutes else {"databases": _measured(options)}
     document["machine"] = machine(_LIBRARIES)
     if options.json:
         print(json.dumps(document, indent=2))
     else:
-        print(_load_table(document) if options.minutes else _tables(document))
+        shown = _jobs_table if options.queue else _load_table if options.minutes else _tables
+        print(shown(document))
     return 0
 
 
@@ -60,6 +66,15 @@ def _loaded(options: argparse.Namespace) -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         return asyncio.run(run(f"sqlite:///{folder}/spanhook.db"))
+
+
+def _worked(options: argparse.Namespace) -> dict[str, Any]:
+    from benchmarks.control_plane.workers import in_workers
+
+    count, cancels = (_QUICK_JOBS, 5) if options.quick else (_JOBS, 50)
+    with tempfile.TemporaryDirectory() as folder:
+        url = options.database or f"sqlite:///{folder}/spanhook.db"
+        return asyncio.run(in_workers(url, options.queue, count, cancels, Path(folder)))
 
 
 def _measured(options: argparse.Namespace) -> dict[str, Any]:
@@ -109,6 +124,22 @@ def _tables(document: dict[str, Any]) -> str:
             ),
         ]
     return "\n\n".join(parts)
+
+
+def _jobs_table(document: dict[str, Any]) -> str:
+    row = (f"{document['ms_of_cpu']:.1f}", f"{document['per_minute_of_cpu']:.0f}", f"{document['per_minute']:.0f}", "")
+    cancels = [
+        (where, f"{document[key]['median']:.0f}", f"{document[key]['worst']:.0f}", "")
+        for where, key in (("the server's process", "cancel_ms"), ("a worker", "cancel_in_worker_ms"))
+    ]
+    return "\n\n".join(
+        (
+            "## Jobs that a worker runs, followed by the server, CPU of both",
+            table(("ms of CPU for each", "per minute of CPU", "per minute", ""), [row]),
+            "## How soon the work of a cancelled job stops, in ms",
+            table(("where it runs", "median", "worst", ""), cancels),
+        )
+    )
 
 
 def _shown(took: float | None) -> str:

@@ -84,10 +84,10 @@ async def clock_of(database: Database) -> Callable[[], float]:
     if not file.is_file():  # it runs elsewhere
         return time.process_time
     server = int(file.read_text().split()[0])
-    return lambda: time.process_time() + sum(_seconds(server))
+    return lambda: time.process_time() + sum(cpu_of(server))
 
 
-def _seconds(server: int) -> Iterator[float]:
+def cpu_of(server: int) -> Iterator[float]:
     """CPU seconds of a process, of its children, and of those that have ended; needs Linux."""
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:

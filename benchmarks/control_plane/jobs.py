@@ -10,7 +10,8 @@ from spanhook.jobs import Agent, Runner, RunnerSettings, new_job
 from spanhook.jobs.sql_jobs import SQLJobs
 from spanhook.store.control import Database
 
-_AT_ONCE = 16
+AT_ONCE = 16
+"""How many jobs run at a time; twice as many are asked for."""
 
 
 @spanhook.tool
@@ -39,6 +40,14 @@ async def scripted(given: Any) -> AsyncIterator[str]:
         yield answer
 
 
+async def follow(runner: Runner, turns: asyncio.Semaphore) -> None:
+    """Ask for one job and read its events to the end, when there is room."""
+    async with turns:
+        job = await runner.submit(new_job("scripted", "What is new?"))
+        ends = [event.data["status"] async for event in runner.events(job.job_id) if event.type == "done"]
+        assert ends == ["completed"]
+
+
 async def jobs(database: Database, count: int) -> dict[str, float]:
     """Run some jobs, each with one reader.
 
@@ -46,20 +55,14 @@ async def jobs(database: Database, count: int) -> dict[str, float]:
         Milliseconds of CPU for each, jobs per minute of CPU, and jobs per minute as it was.
     """
     store = SQLJobs(database)
-    runner = Runner({"scripted": Agent("scripted", scripted)}, store, store, RunnerSettings(concurrency=_AT_ONCE))
+    runner = Runner({"scripted": Agent("scripted", scripted)}, store, store, RunnerSettings(concurrency=AT_ONCE))
     await runner.start()
-    turns = asyncio.Semaphore(2 * _AT_ONCE)
-
-    async def one() -> None:
-        async with turns:
-            job = await runner.submit(new_job("scripted", "What is new?"))
-            ends = [event.data["status"] async for event in runner.events(job.job_id) if event.type == "done"]
-            assert ends == ["completed"]
+    turns = asyncio.Semaphore(2 * AT_ONCE)
 
     try:
-        await asyncio.gather(*(one() for _ in range(_AT_ONCE)))  # warm
+        await asyncio.gather(*(follow(runner, turns) for _ in range(AT_ONCE)))  # warm
         wall, used = time.perf_counter(), time.process_time()
-        await asyncio.gather(*(one() for _ in range(count)))
+        await asyncio.gather(*(follow(runner, turns) for _ in range(count)))
         wall, used = time.perf_counter() - wall, time.process_time() - used
     finally:
         await runner.close()
