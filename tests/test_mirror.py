@@ -34,6 +34,7 @@ WHOLE = {
     "engine/test_own_kinds": "kinds of the application's own, from their registration to their spans",
     "engine/test_own_nesting": "own code and bound libraries inside of each other",
     "jobs/test_cancelling": "one promise, for every store",
+    "jobs/workers/test_measured": "of the benchmark of workers",
     "jobs/test_readers": "one promise, for every log of events",
     "schedules/test_following": "one promise of several modules",
     "server/test_jobs_through_restarts": "servers that follow each other, and their readers",
