@@ -92,6 +92,7 @@ PAGES: dict[tuple[str, str], tuple[str | None, Any]] = {
     ("GET", "/events/webhooks"): ("webhooks:manage", None),
     ("GET", "/events/webhooks/{webhook_id}"): ("webhooks:manage", None),
     ("GET", "/events/jobs"): ("jobs:read", None),
+    ("GET", "/events/schedules"): ("jobs:read", None),
     ("GET", "/events/jobs/{job_id}"): ("jobs:read", None),
     ("GET", "/jobs"): ("jobs:read", None),
     ("GET", "/jobs/{job_id}"): ("jobs:read", None),

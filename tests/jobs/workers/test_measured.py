@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-
 from benchmarks.control_plane.workers import in_workers
+
 from tests.jobs.workers.processes import Place
 
 pytestmark = pytest.mark.anyio

@@ -1,10 +1,12 @@
 import json
 from collections.abc import Generator, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from spanhook.schedules import CronState, Past
 from spanhook.server.pages import live
 from tests.server.routes.test_runs import run
 from tests.server.routes.test_sync import REPORT
@@ -41,6 +43,22 @@ def test_a_page_is_told_of_hooks_once(server: Served) -> None:
         told = events(response.iter_lines())
         assert next(told) == "ready"
         assert server.client.post("/v1/hooks", json=hook).status_code == 201
+        assert next(told) == "change"
+
+
+def test_a_page_is_told_of_ticks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live, "EVERY_S", 0.05)
+    (tmp_path / "clocked_agents.py").write_text("async def echo(given):\n    return given\n")
+    agents = {"echo": {"target": f"{tmp_path}/clocked_agents.py:echo"}}
+    cron = [{"id": "mine", "schedule": "0 0 1 1 *", "agent": "echo"}]
+    now = datetime.now(UTC)
+    with (
+        served(tmp_path, agents=agents, cron=cron) as server,
+        server.client.stream("GET", "/events/schedules") as response,
+    ):
+        told = events(response.iter_lines())
+        assert next(told) == "ready"
+        server.keep_schedule("mine", CronState("0 0 1 1 * UTC", now, recent=(Past(now, "missed", now),)))
         assert next(told) == "change"
 
 

@@ -20,6 +20,7 @@ from spanhook.server.routes.approvals import list_approvals
 from spanhook.server.routes.hooks import list_hooks, statistics
 from spanhook.server.routes.jobs import Id, get_job, list_jobs
 from spanhook.server.routes.runs import get_usage, list_decisions, list_runs
+from spanhook.server.routes.schedules import list_schedules
 from spanhook.server.routes.sync import list_processes
 from spanhook.server.routes.webhooks import WebhookId, get_webhook, list_deliveries, list_webhooks, webhooks_of
 from spanhook.server.scopes import Principal
@@ -105,6 +106,16 @@ async def of_job(
     async def read() -> list[BaseModel]:
         last = [_Number(number=one.id) for one in await services.runner.recorded(job_id, 1)]
         return [await get_job(job_id, principal, services), *last]
+
+    return _stream(principal, services, read)
+
+
+@router.get("/schedules")
+async def of_schedules(principal: Annotated[Principal, Depends(Needs("jobs:read"))], services: Serving) -> Response:
+    """Schedules: what runs, what waits, and what became of the last ticks."""
+
+    async def read() -> list[BaseModel]:
+        return [await list_schedules(principal, services)]
 
     return _stream(principal, services, read)
 

@@ -21,4 +21,4 @@ async def page(
 ) -> Response:
     """All schedules of the caller's tenant."""
     found = await list_schedules(principal, services)
-    return render(request.scope, "schedules.html", schedules=found.schedules)
+    return render(request.scope, "schedules.html", schedules=found.schedules, live="/events/schedules")
