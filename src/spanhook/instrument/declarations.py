@@ -263,6 +263,16 @@ INSTRUMENTORS = {
             variables=("LITELLM_",),
         ),
         Declaration(
+            "llama_index",
+            instrumentor="spanhook.instrument.llama_index:LlamaIndexInstrumentor",
+            requirement="llama-index-core >= 0.14.10, < 0.15",
+            extra="llama-index",
+            module="llama_index.core",
+            aliases=("llamaindex", "llama-index"),
+            tracing=Tracing((), "if the application adds handlers to its dispatcher; not as OpenTelemetry spans"),
+            variables=("LLAMA_INDEX_",),
+        ),
+        Declaration(
             "mcp",
             instrumentor="spanhook.instrument.mcp:MCPInstrumentor",
             requirement="mcp >= 1.22, < 3",
