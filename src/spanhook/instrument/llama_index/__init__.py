@@ -31,16 +31,24 @@ def _point(
 
 def _models(base: str) -> tuple[Point, ...]:
     """The methods of a base class of models."""
-    sorts = {
-        "chat": ("MODEL", "chat_chosen"),
-        "stream_chat": ("STREAM", "stream_chosen"),
-        "complete": ("COMPLETION", "complete_chosen"),
-        "stream_complete": ("COMPLETION_STREAM", "complete_stream_chosen"),
-    }
+    methods = (
+        ("chat", "MODEL", "chat_chosen"),
+        ("stream_chat", "STREAM", "stream_chosen"),
+        ("complete", "COMPLETION", "completion_chosen"),
+        ("stream_complete", "COMPLETION_STREAM", "completion_stream_chosen"),
+        ("achat", "MODEL", "chat_chosen"),
+        ("astream_chat", "ASYNC_STREAM", "async_stream_chosen"),
+        ("acomplete", "COMPLETION", "completion_chosen"),
+        ("astream_complete", "ASYNC_COMPLETION_STREAM", "async_completion_stream_chosen"),
+    )
     return tuple(
-        _point(f"{base}.{begins}{name}", f"models:{adapter}", f"models:{chosen}", mode=mode)
-        for name, (adapter, chosen) in sorts.items()
-        for begins, mode in (("", "sync"), ("a", "async"))
+        _point(
+            f"{base}.{name}",
+            f"models:{adapter}",
+            f"models:{chosen}",
+            mode="async" if name.startswith("a") else "sync",
+        )
+        for name, adapter, chosen in methods
     )
 
 

@@ -3,7 +3,7 @@
 Each of the methods may be made of another one of the same model: all of them together are one call.
 """
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -31,25 +31,33 @@ from spanhook.instrument.wire import fields_of, one_prompt
 from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Request
 
 
-def _is_model(instance: Any) -> bool:
-    """Whether a call is one of a model: the library's own way to structured output only asks another."""
-    return type(instance) is not StructuredLLM
+def _chosen(adapter: Adapter, instance: Any) -> Adapter | None:
+    """The adapter, unless a call is no model's: the library's own way to structured output only asks another."""
+    return None if type(instance) is StructuredLLM else adapter
 
 
 def chat_chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
-    return MODEL if _is_model(instance) else None
+    return _chosen(MODEL, instance)
 
 
 def stream_chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
-    return STREAM if _is_model(instance) else None
+    return _chosen(STREAM, instance)
 
 
-def complete_chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
-    return COMPLETION if _is_model(instance) else None
+def async_stream_chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
+    return _chosen(ASYNC_STREAM, instance)
 
 
-def complete_stream_chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
-    return COMPLETION_STREAM if _is_model(instance) else None
+def completion_chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
+    return _chosen(COMPLETION, instance)
+
+
+def completion_stream_chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
+    return _chosen(COMPLETION_STREAM, instance)
+
+
+def async_completion_stream_chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
+    return _chosen(ASYNC_COMPLETION_STREAM, instance)
 
 
 def model_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
@@ -65,6 +73,19 @@ def stream_of(result: Any) -> str:
     if isinstance(result, AsyncIterator):
         return "async"
     return "sync" if isinstance(result, Iterator) else ""
+
+
+Answer = Callable[[Any, Args, Kwargs, Any], Iterable[Any]]
+
+
+def later(chunks: Answer) -> Callable[[Any, Args, Kwargs, Any], AsyncIterator[Any]]:
+    """The chunks of an answer as an async stream."""
+
+    async def stream(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> AsyncIterator[Any]:
+        for one in chunks(instance, args, kwargs, value):
+            yield one
+
+    return stream
 
 
 # ------------------------------------------------------------------------------------------------- chat
@@ -175,8 +196,15 @@ MODEL = Adapter(
     system_in_messages=True,
 )
 STREAM = replace(
-    MODEL, start=stream_start, stream_of=stream_of, chunks=ModelChunks, answer_chunks=chat_chunks, amend=None
+    MODEL,
+    start=stream_start,
+    stream_of=stream_of,
+    chunks=ModelChunks,
+    answer=chat_chunks,
+    answer_chunks=chat_chunks,
+    amend=None,
 )
+ASYNC_STREAM = replace(STREAM, answer=later(chat_chunks))
 
 
 # ------------------------------------------------------------------------------------------------- completion
@@ -233,6 +261,8 @@ COMPLETION_STREAM = replace(
     start=stream_start,
     stream_of=stream_of,
     chunks=ModelChunks,
+    answer=complete_chunks,
     answer_chunks=complete_chunks,
     amend=None,
 )
+ASYNC_COMPLETION_STREAM = replace(COMPLETION_STREAM, answer=later(complete_chunks))

@@ -1,0 +1,438 @@
+"""Agents, workflows, models and tools of LlamaIndex, made so that they count, and every way of calling them."""
+
+import asyncio
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
+from spanhook.cli.conformance.servers.requests import Line
+from spanhook.cli.conformance.subject import Body, Use
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    _agents: Any = import_module("llama_index.core.agent.workflow")  # not in the environment that types are checked in
+    _llms: Any = import_module("llama_index.core.llms")
+    _types: Any = import_module("llama_index.core.base.llms.types")
+    _callbacks: Any = import_module("llama_index.core.llms.callbacks")
+    _calling: Any = import_module("llama_index.core.llms.function_calling")
+    _llm: Any = import_module("llama_index.core.llms.llm")
+    tools: Any = import_module("llama_index.core.tools")
+    calling: Any = import_module("llama_index.core.tools.calling")
+    _steps: Any = import_module("llama_index.core.workflow")
+ChatMessage, ChatResponse, CompletionResponse = _types.ChatMessage, _types.ChatResponse, _types.CompletionResponse
+FunctionAgent, ReActAgent, AgentWorkflow = _agents.FunctionAgent, _agents.ReActAgent, _agents.AgentWorkflow
+CodeActAgent, FunctionTool = _agents.CodeActAgent, tools.FunctionTool
+TextBlock, ToolCallBlock = _types.TextBlock, _types.ToolCallBlock
+_chat, _completes = _callbacks.llm_chat_callback(), _callbacks.llm_completion_callback()
+
+ASK = "Say hello."
+FOUND = "found leaves everywhere"
+"""What the tools of these agents return."""
+Call = tuple[str, dict[str, Any]]
+Turn = str | Call | list[Call]
+"""What a scripted model says: text, or tools and their arguments; empty to repeat what it was told last."""
+
+
+class Own(_calling.FunctionCallingLLM):  # pyright: ignore[reportUntypedBaseClass]
+    """A model of the application's own, in turns."""
+
+    body: Any = None
+    turns: Any = (Reply.text,)
+    calls: int = 0
+    model: str = "own"
+
+    @property
+    def metadata(self) -> Any:
+        return _types.LLMMetadata(model_name="own", is_chat_model=True, is_function_calling_model=True)
+
+    def _next(self, messages: Any) -> Any:
+        used: dict[str, int] = {}
+        if self.body is not None:
+            tokens = Tokens()
+            self.body.run([one.content for one in messages], tokens.total)
+            used = {"prompt_tokens": tokens.input, "completion_tokens": tokens.output, "total_tokens": tokens.total}
+        said = self.turns[min(self.calls, len(self.turns) - 1)]
+        self.calls += 1
+        return ChatResponse(message=_message(_told(messages) if said == "" else said), additional_kwargs=used)
+
+    def _pieces(self, messages: Any) -> Iterator[Any]:
+        """The response in chunks, each of which is all of it so far."""
+        whole = self._next(messages)
+        text, so_far = whole.message.content or "", ""
+        for piece in text.split(" ")[:-1]:
+            so_far += f"{piece} "
+            yield ChatResponse(message=_message(so_far), delta=f"{piece} ")
+        whole.delta = text.removeprefix(so_far)
+        yield whole
+
+    @_chat
+    def chat(self, messages: Any, **_given: Any) -> Any:
+        return self._next(messages)
+
+    @_chat
+    async def achat(self, messages: Any, **_given: Any) -> Any:
+        await asyncio.sleep(0)
+        return self._next(messages)
+
+    @_chat
+    def stream_chat(self, messages: Any, **_given: Any) -> Any:
+        return self._pieces(messages)
+
+    @_chat
+    async def astream_chat(self, messages: Any, **_given: Any) -> Any:
+        async def pieces() -> Any:
+            for one in self._pieces(messages):
+                await asyncio.sleep(0)
+                yield one
+
+        return pieces()
+
+    @_completes
+    def complete(self, prompt: str, formatted: bool = False, **_given: Any) -> Any:
+        del formatted
+        return _completion(self._next([ChatMessage(content=prompt)]))
+
+    @_completes
+    async def acomplete(self, prompt: str, formatted: bool = False, **_given: Any) -> Any:
+        return self.complete(prompt, formatted=formatted)
+
+    @_completes
+    def stream_complete(self, prompt: str, formatted: bool = False, **_given: Any) -> Any:
+        del formatted
+        return (_completion(one) for one in self._pieces([ChatMessage(content=prompt)]))
+
+    @_completes
+    async def astream_complete(self, prompt: str, formatted: bool = False, **_given: Any) -> Any:
+        del formatted
+
+        async def pieces() -> Any:
+            for one in self._pieces([ChatMessage(content=prompt)]):
+                await asyncio.sleep(0)
+                yield _completion(one)
+
+        return pieces()
+
+    def _prepare_chat_with_tools(
+        self, tools: Any, user_msg: Any = None, chat_history: Any = None, **_given: Any
+    ) -> dict[str, Any]:
+        asked = ChatMessage(content=user_msg) if isinstance(user_msg, str) else user_msg
+        messages = [*(chat_history or ()), *(() if asked is None else (asked,))]
+        return {"messages": messages, "tools": [one.metadata.to_openai_tool() for one in tools]}
+
+    def get_tool_calls_from_response(self, response: Any, error_on_no_tool_call: bool = True, **_given: Any) -> Any:
+        del error_on_no_tool_call
+        return [
+            _llm.ToolSelection(tool_id=one.tool_call_id, tool_name=one.tool_name, tool_kwargs=one.tool_kwargs)
+            for one in response.message.blocks
+            if isinstance(one, ToolCallBlock)
+        ]
+
+
+def _message(said: Turn) -> Any:
+    if isinstance(said, str):
+        return ChatMessage(role="assistant", content=said)
+    calls = [said] if isinstance(said, tuple) else said
+    blocks = [
+        ToolCallBlock(tool_call_id=f"call_{place}", tool_name=name, tool_kwargs=arguments)
+        for place, (name, arguments) in enumerate(calls)
+    ]
+    return ChatMessage(role="assistant", blocks=blocks)
+
+
+def _told(messages: Any) -> str:
+    """What the model was last told."""
+    return str(messages[-1].content)
+
+
+def _completion(response: Any) -> Any:
+    used = response.additional_kwargs
+    return CompletionResponse(text=response.message.content or "", delta=response.delta, additional_kwargs=used)
+
+
+class Prompted(_llms.CustomLLM):  # pyright: ignore[reportUntypedBaseClass]
+    """A model that takes prompts only, of which the library makes one of messages."""
+
+    body: Any = None
+    model: str = "own"
+
+    @property
+    def metadata(self) -> Any:
+        return _types.LLMMetadata(model_name="own")
+
+    def _next(self, prompt: str) -> Any:
+        tokens = Tokens()
+        self.body.run([prompt], tokens.total)
+        used = {"prompt_tokens": tokens.input, "completion_tokens": tokens.output}
+        return CompletionResponse(text=Reply.text, delta=Reply.text, additional_kwargs=used)
+
+    @_completes
+    def complete(self, prompt: str, formatted: bool = False, **_given: Any) -> Any:
+        del formatted
+        return self._next(prompt)
+
+    @_completes
+    def stream_complete(self, prompt: str, formatted: bool = False, **_given: Any) -> Any:
+        del formatted
+        return (self._next(one) for one in (prompt,))
+
+
+def own(body: Body | None, *turns: Turn) -> Any:
+    return Own(body=body, turns=turns or (Reply.text,))
+
+
+def prompted(body: Body) -> Any:
+    return Prompted(body=body)
+
+
+@cache
+def openai() -> OpenAIServer:
+    return OpenAIServer().__enter__()
+
+
+def openai_model(body: Body) -> Any:
+    """A model behind HTTP, whose requests are the runs of the body."""
+    made: Any = import_module("llama_index.llms.openai").OpenAI
+    url = openai().url_for(Line(body, lambda _seen: Tokens().total))
+    return made(model="gpt-4o-mini", api_key="test", api_base=url, max_retries=0, reuse_client=True)
+
+
+def agent(model: Any, *given: Any, name: str = "helper", kind: Any = FunctionAgent, **others: Any) -> Any:
+    return kind(name=name, description="Helps.", tools=[*given], llm=model, **others)
+
+
+def asking(body: Body) -> Any:
+    return agent(own(body))
+
+
+def plain_agent(body: Body) -> Any:
+    """An agent that does not stream."""
+    return agent(own(body), streaming=False)
+
+
+_THOUGHT = f"Thought: I can answer without using any more tools.\nAnswer: {Reply.text}"
+
+
+def reacting(body: Body) -> Any:
+    """An agent whose model says in words what it wants."""
+    return agent(own(body, _THOUGHT), kind=ReActAgent)
+
+
+def coding(body: Body) -> Any:
+    """An agent whose model writes code."""
+    return CodeActAgent(code_execute_fn=idle, name="helper", llm=own(body))
+
+
+def idle(code: str) -> str:
+    """Nobody asks for this."""
+    return code
+
+
+def openai_agent(body: Body) -> Any:
+    return agent(openai_model(body))
+
+
+def one_of_one(body: Body) -> Any:
+    """A workflow of one agent."""
+    return AgentWorkflow(agents=[agent(own(body))])
+
+
+def team(body: Body) -> Any:
+    """Two agents, of which the first hands over to the second, whose model counts."""
+    first = agent(own(None, ("handoff", {"to_agent": "second", "reason": ASK})), name="first")
+    return AgentWorkflow(agents=[first, agent(own(body), name="second")], root_agent="first")
+
+
+class Flow(_steps.Workflow):  # pyright: ignore[reportUntypedBaseClass]
+    """A workflow of the application's own."""
+
+    def __init__(self, body: Body) -> None:
+        base: Any = super()
+        base.__init__()
+        self.body = body
+
+    @_steps.step
+    async def answer(self, ev: _steps.StartEvent) -> _steps.StopEvent:  # pyright: ignore[reportInvalidTypeForm]
+        self.body.run(ev.get("user_msg"))
+        return _steps.StopEvent(result=Reply.text)
+
+
+# ------------------------------------------------------------------------------------------------- tools
+
+
+def tool(body: Body) -> Any:
+    def look_up(query: str) -> str:
+        """Look something up."""
+        body.run(query)
+        return FOUND
+
+    return FunctionTool.from_defaults(look_up)
+
+
+def async_tool(body: Body) -> Any:
+    async def look_up(query: str) -> str:
+        """Look something up."""
+        await asyncio.sleep(0)
+        body.run(query)
+        return FOUND
+
+    return FunctionTool.from_defaults(async_fn=look_up)
+
+
+def own_tool(body: Body) -> Any:
+    """A tool of a class of the application's own, which is only called."""
+
+    class LookUp(tools.BaseTool):  # pyright: ignore[reportUntypedBaseClass]
+        @property
+        def metadata(self) -> Any:
+            return tools.ToolMetadata(name="look_up", description="Look something up.")
+
+        def __call__(self, input: Any) -> Any:  # noqa: A002 - the library's name
+            body.run(input)
+            return tools.ToolOutput(content=FOUND, tool_name="look_up", raw_input={"input": input}, raw_output=FOUND)
+
+    return LookUp()
+
+
+def using(made: Callable[[Body], Any], name: str = "query") -> Callable[[Body], Any]:
+    """An agent that uses a tool once and then repeats what it was told."""
+
+    def using_it(body: Body) -> Any:
+        return agent(own(None, ("look_up", {name: "tea"}), ""), made(body))
+
+    return using_it
+
+
+def predicting(body: Body) -> Any:
+    """A model that uses a tool once, and the tool."""
+    return own(None, ("look_up", {"query": "tea"})), tool(body)
+
+
+# ------------------------------------------------------------------------------------------------- ways
+
+
+def messages() -> list[Any]:
+    return [ChatMessage(role="user", content=ASK)]
+
+
+def _said(response: Any) -> str:
+    return str(response.message.content)
+
+
+async def _said_later(made: Any) -> str:
+    return _said(await made)
+
+
+async def _text_later(made: Any) -> str:
+    return (await made).text
+
+
+def _last(stream: Any) -> Any:
+    return [*stream][-1]
+
+
+async def _last_later(made: Any) -> Any:
+    return [one async for one in await made][-1]
+
+
+async def _said_last(made: Any) -> str:
+    return _said(await _last_later(made))
+
+
+async def _text_last(made: Any) -> str:
+    return (await _last_later(made)).text
+
+
+async def result(made: Any) -> Any:
+    """The result of a run, which must begin on a loop."""
+    return str(await made.run(user_msg=ASK))
+
+
+async def _streamed(made: Any) -> Any:
+    """The same, with its events read first."""
+    handler = made.run(user_msg=ASK)
+    async for _ in handler.stream_events():
+        pass
+    return str(await handler)
+
+
+async def _started(made: Any) -> Any:
+    """The same, begun with an event."""
+    return str(await made.run(start_event=_agents.workflow_events.AgentWorkflowStartEvent(user_msg=ASK)))
+
+
+async def _flow(made: Any) -> Any:
+    return str(await made.run(user_msg=ASK))
+
+
+def _predicted(made: Any) -> str:
+    model, given = made
+    return str(model.predict_and_call([given], user_msg=ASK))
+
+
+async def _apredicted(made: Any) -> str:
+    model, given = made
+    return str(await model.apredict_and_call([given], user_msg=ASK))
+
+
+def _content(output: Any) -> str:
+    return output.content
+
+
+async def _content_later(made: Any) -> str:
+    return (await made).content
+
+
+MODEL_WAYS: dict[str, Use] = {
+    "chat": lambda model: _said(model.chat(messages())),
+    "chat by name": lambda model: _said(model.chat(messages=messages())),
+    "achat": lambda model: _said_later(model.achat(messages())),
+    "stream_chat": lambda model: _said(_last(model.stream_chat(messages()))),
+    "astream_chat": lambda model: _said_last(model.astream_chat(messages())),
+    "complete": lambda model: model.complete(ASK).text,
+    "acomplete": lambda model: _text_later(model.acomplete(ASK)),
+    "stream_complete": lambda model: _last(model.stream_complete(ASK)).text,
+    "astream_complete": lambda model: _text_last(model.astream_complete(ASK)),
+}
+AGENT_WAYS: dict[str, Use] = {"run": result, "run with its events": _streamed, "run from an event": _started}
+FLOW_WAYS: dict[str, Use] = {"run": _flow, "run with its events": _streamed}
+TOOL_WAYS: dict[str, Use] = {
+    "call": lambda made: _content(made.call(query="tea")),
+    "acall": lambda made: _content_later(made.acall(query="tea")),
+    "the tool itself": lambda made: _content(made(query="tea")),
+    "the tool itself by place": lambda made: _content(made("tea")),
+}
+OWN_TOOL_WAYS: dict[str, Use] = {
+    "the tool itself": lambda made: _content(made("tea")),
+    "adapted": lambda made: _content_later(tools.adapt_to_async_tool(made).acall("tea")),
+}
+CALLED_WAYS: dict[str, Use] = {
+    "call_tool": lambda made: _content(calling.call_tool(made, {"query": "tea"})),
+    "acall_tool": lambda made: _content_later(calling.acall_tool(made, {"query": "tea"})),
+}
+PREDICTING_WAYS: dict[str, Use] = {"predict_and_call": _predicted, "apredict_and_call": _apredicted}
+OPENED: dict[str, Use] = {
+    "stream_chat": lambda model: model.stream_chat(messages()),
+    "astream_chat": lambda model: model.astream_chat(messages()),
+    "stream_complete": lambda model: model.stream_complete(ASK),
+    "astream_complete": lambda model: model.astream_complete(ASK),
+}
+
+
+def _kept(made: Any, name: str, use: Callable[[Any], Any]) -> Callable[[], Any]:
+    method = getattr(made, name)
+    return lambda: use(method)
+
+
+KEPT_MODELS: dict[str, Callable[[Any], Callable[[], Any]]] = {
+    "chat": lambda model: _kept(model, "chat", lambda chat: _said(chat(messages()))),
+    "achat": lambda model: _kept(model, "achat", lambda chat: _said_later(chat(messages()))),
+    "stream_chat": lambda model: _kept(model, "stream_chat", lambda chat: _said(_last(chat(messages())))),
+    "complete": lambda model: _kept(model, "complete", lambda complete: complete(ASK).text),
+}
+KEPT_TOOLS: dict[str, Callable[[Any], Callable[[], Any]]] = {
+    "call": lambda made: _kept(made, "call", lambda call: _content(call(query="tea"))),
+    "acall": lambda made: _kept(made, "acall", lambda call: _content_later(call(query="tea"))),
+}
