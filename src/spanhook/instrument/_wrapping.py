@@ -107,6 +107,12 @@ class Binding:
         self._original = self._found()
         self._function = function_of(self._original)
         inner: Any = _copied(self._original)
+        self._inside: Wrapper | None = None
+        decorated = _decorated_by(self._original, getattr(make, "decorator", ""))
+        if decorated is not None:
+            self._function = decorated
+            inner = wrapt.FunctionWrapper(copy_of(decorated), self._original._self_wrapper)
+            self._inside = Wrapper(copy_of(decorated), make(self), self)
         kind = WrapperApart if type(inner) in (staticmethod, classmethod) else Wrapper
         wrapper: Any = _as_method(inner, make(self)) if plain else kind(inner, make(self), self)
         self._wrapper: weakref.ref[Any] = weakref.ref(wrapper)
@@ -174,6 +180,7 @@ class Binding:
         wrapper, owner = self._wrapper(), self._owner
         if wrapper is None:
             return None
+        wrapper = self._inside or wrapper
         if not isinstance(owner, type):
             return wrapper, args
         if not self._own and not (args and isinstance(args[0], owner)):
@@ -251,6 +258,16 @@ def function_of(found: Any) -> FunctionType | None:
     if type(found) in (staticmethod, classmethod):
         found = found.__func__
     return found if type(found) is FunctionType else None
+
+
+def _decorated_by(found: Any, package: str) -> FunctionType | None:
+    """The function inside of a decorator of this package, made with wrapt; references to what that has made lead to
+    it.
+    """
+    if not package or type(found) is not wrapt.FunctionWrapper or type(found.__wrapped__) is not FunctionType:
+        return None
+    made_by = getattr(found._self_wrapper, "__module__", None) or ""
+    return found.__wrapped__ if made_by.partition(".")[0] == package else None
 
 
 def _copied(found: Any) -> Any:

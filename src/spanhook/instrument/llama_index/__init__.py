@@ -25,6 +25,7 @@ def _point(
         mode=mode,
         overrides="." in name,
         below=below,
+        decorator="llama_index_instrumentation",
         optional=optional,
     )
 

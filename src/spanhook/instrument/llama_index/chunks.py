@@ -1,5 +1,6 @@
 """The chunks of a model's stream. Each of them is the whole response so far, and what it adds to that."""
 
+from collections.abc import AsyncGenerator, Generator, Iterable
 from typing import Any
 
 from spanhook.instrument.llama_index.responses import model_response
@@ -29,3 +30,47 @@ class ModelChunks:
 
     def result(self) -> Any:
         return self._last
+
+
+class Answered(Generator[Any, None, None]):
+    """The stream of an answer: a generator, as the library takes it for one.
+
+    Attributes:
+        response: The last chunk, which is the whole response.
+    """
+
+    def __init__(self, chunks: Iterable[Any]) -> None:
+        made = list(chunks)
+        self.response = made[-1]
+        self._left = iter(made)
+
+    def send(self, value: None, /) -> Any:
+        return next(self._left)
+
+    def throw(self, typ: Any, val: Any = None, tb: Any = None, /) -> Any:
+        self._left = iter(())
+        raise _exception(typ, val)
+
+
+class AsyncAnswered(AsyncGenerator[Any, None]):
+    """``Answered`` for async streams."""
+
+    def __init__(self, chunks: Iterable[Any]) -> None:
+        made = list(chunks)
+        self.response = made[-1]
+        self._left = iter(made)
+
+    async def asend(self, value: None, /) -> Any:
+        for one in self._left:
+            return one
+        raise StopAsyncIteration
+
+    async def athrow(self, typ: Any, val: Any = None, tb: Any = None, /) -> Any:
+        self._left = iter(())
+        raise _exception(typ, val)
+
+
+def _exception(typ: Any, val: Any) -> BaseException:
+    if val is not None:
+        return val
+    return typ() if isinstance(typ, type) else typ

@@ -3,7 +3,7 @@
 Each of the methods may be made of another one of the same model: all of them together are one call.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -14,7 +14,7 @@ from opentelemetry.trace import SpanKind
 from spanhook import semconv
 from spanhook.instrument.layers import LLAMA_INDEX_MODEL
 from spanhook.instrument.llama_index.arguments import CHAT, COMPLETE
-from spanhook.instrument.llama_index.chunks import ModelChunks
+from spanhook.instrument.llama_index.chunks import Answered, AsyncAnswered, ModelChunks
 from spanhook.instrument.llama_index.describing import describe, model_of
 from spanhook.instrument.llama_index.messages import (
     carried_by,
@@ -73,19 +73,6 @@ def stream_of(result: Any) -> str:
     if isinstance(result, AsyncIterator):
         return "async"
     return "sync" if isinstance(result, Iterator) else ""
-
-
-Answer = Callable[[Any, Args, Kwargs, Any], Iterable[Any]]
-
-
-def later(chunks: Answer) -> Callable[[Any, Args, Kwargs, Any], AsyncIterator[Any]]:
-    """The chunks of an answer as an async stream."""
-
-    async def stream(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> AsyncIterator[Any]:
-        for one in chunks(instance, args, kwargs, value):
-            yield one
-
-    return stream
 
 
 # ------------------------------------------------------------------------------------------------- chat
@@ -172,9 +159,17 @@ def chat_amended(before: Any, _instance: Any, _args: Args, _kwargs: Kwargs, valu
     return chat_answer(value, before)
 
 
-def chat_chunks(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Iterator[ChatResponse]:
+def chat_chunks(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> tuple[ChatResponse]:
     made = chat_answer(value)
-    yield made.model_copy(update={"delta": made.message.content or ""})
+    return (made.model_copy(update={"delta": made.message.content or ""}),)
+
+
+def chat_stream(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Answered:
+    return Answered(chat_chunks(instance, args, kwargs, value))
+
+
+def async_chat_stream(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> AsyncAnswered:
+    return AsyncAnswered(chat_chunks(instance, args, kwargs, value))
 
 
 MODEL = Adapter(
@@ -200,11 +195,11 @@ STREAM = replace(
     start=stream_start,
     stream_of=stream_of,
     chunks=ModelChunks,
-    answer=chat_chunks,
+    answer=chat_stream,
     answer_chunks=chat_chunks,
     amend=None,
 )
-ASYNC_STREAM = replace(STREAM, answer=later(chat_chunks))
+ASYNC_STREAM = replace(STREAM, answer=async_chat_stream)
 
 
 # ------------------------------------------------------------------------------------------------- completion
@@ -242,9 +237,17 @@ def complete_amended(before: Any, _instance: Any, _args: Args, _kwargs: Kwargs, 
     return completion_answer(value, before)
 
 
-def complete_chunks(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Iterator[CompletionResponse]:
+def complete_chunks(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> tuple[CompletionResponse]:
     made = completion_answer(value)
-    yield made.model_copy(update={"delta": made.text})
+    return (made.model_copy(update={"delta": made.text}),)
+
+
+def complete_stream(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Answered:
+    return Answered(complete_chunks(instance, args, kwargs, value))
+
+
+def async_complete_stream(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> AsyncAnswered:
+    return AsyncAnswered(complete_chunks(instance, args, kwargs, value))
 
 
 COMPLETION = replace(
@@ -261,8 +264,8 @@ COMPLETION_STREAM = replace(
     start=stream_start,
     stream_of=stream_of,
     chunks=ModelChunks,
-    answer=complete_chunks,
+    answer=complete_stream,
     answer_chunks=complete_chunks,
     amend=None,
 )
-ASYNC_COMPLETION_STREAM = replace(COMPLETION_STREAM, answer=later(complete_chunks))
+ASYNC_COMPLETION_STREAM = replace(COMPLETION_STREAM, answer=async_complete_stream)

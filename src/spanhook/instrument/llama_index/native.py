@@ -5,7 +5,7 @@ They are the application's: spanhook starts none and adds nothing to them. This 
 imported, and imports none of it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any, cast
 
 from spanhook.gating import Plan, Registry
@@ -33,8 +33,10 @@ def event(tell: Tell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 
 
 def span(tell: Tell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    """Whether the end of a span must wait now."""
-    return kwargs.get("result") is not None and _held(tell, args, kwargs, _span)
+    """Whether the end of a span must wait now; that of one whose result is a stream tells nothing of it."""
+    result = kwargs.get("result")
+    is_told = result is not None and not isinstance(result, Iterator | AsyncIterator)
+    return is_told and _held(tell, args, kwargs, _span)
 
 
 def callback(tell: Tell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -83,11 +85,16 @@ class Told:
         while self.waiting:
             tell, args, kwargs, change = self.waiting.pop(0)
             if changed:
-                told = change(args, kwargs, None if op.error is not None else op.result)
+                told = change(args, kwargs, None if op.error is not None else _result(op))
                 if told is None:
                     continue
                 args, kwargs = told
             yield lambda _awaits, tell=tell, args=args, kwargs=kwargs: tell(*args, **kwargs)
+
+
+def _result(op: Record) -> Any:
+    """What hooks have made of a result; of a stream, all of it."""
+    return getattr(op.result, "response", op.result) if op.streamed else op.result
 
 
 def _event(

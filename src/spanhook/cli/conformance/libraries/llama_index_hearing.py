@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
+from spanhook.cli.conformance.libraries.llama_index_ways import ASK
 from spanhook.cli.conformance.subject import Subject
 
 _instrumentation: Any = import_module("llama_index.core.instrumentation")
@@ -32,6 +33,11 @@ class Heard:
         return [result for name, result in self.results if "InProgress" not in name]
 
 
+def _told(result: Any) -> str:
+    """A result in words; what an agent was asked is among those of its steps."""
+    return repr(result).replace(ASK, "")
+
+
 class _Events(_events.BaseEventHandler):  # pyright: ignore[reportUntypedBaseClass]
     heard: Any = None
 
@@ -44,11 +50,16 @@ class _Events(_events.BaseEventHandler):  # pyright: ignore[reportUntypedBaseCla
         self.heard.names.append(name)
         response = getattr(event, "response", None)
         if response is not None:
-            self.heard.results.append((name, repr(response)))
+            self.heard.results.append((name, _told(response)))
 
 
 class _Spans(_spans.BaseSpanHandler):  # pyright: ignore[reportUntypedBaseClass]
     heard: Any = None
+
+    def __init__(self, heard: Heard) -> None:
+        base: Any = super()
+        base.__init__()
+        self.heard = heard
 
     @classmethod
     def class_name(cls) -> str:
@@ -61,7 +72,7 @@ class _Spans(_spans.BaseSpanHandler):  # pyright: ignore[reportUntypedBaseClass]
         name = id_.partition("-")[0]
         self.heard.names.append(name)
         if result is not None:
-            self.heard.results.append((name, repr(result)))
+            self.heard.results.append((name, _told(result)))
         return self.open_spans[id_]
 
     def prepare_to_drop_span(self, id_: str, *_args: Any, **_given: Any) -> Any:
