@@ -24,17 +24,18 @@ def _tell(queues: Any, ended: "asyncio.Task[Any]") -> None:
     if ended.cancelled():
         return
     error = ended.exception()
-    if error is not None and _leaves_steps(queues, error):
+    if error is not None and _is_untold(queues, error):
         queues.publish_queue.put_nowait(failed(error))
     elif error is None and not queues.ticks and isinstance(ended.result(), StopEvent):
         queues.publish_queue.put_nowait(ended.result())
 
 
-def _leaves_steps(queues: Any, error: BaseException) -> bool:
-    """Whether the library has not told of an error: no step has begun, or it went past all of them."""
-    if isinstance(error, RunStopped):
-        return True
-    return isinstance(error, Reject) and (not queues.ticks or error.scope == "run")
+def _is_untold(queues: Any, error: BaseException) -> bool:
+    """Whether the library has not told of a rejection: it did not come out of a step as an exception of that."""
+    if not isinstance(error, Reject | RunStopped):
+        return False
+    last = queues.ticks[-1] if queues.ticks else None
+    return all(type(one).__name__ != "StepWorkerFailed" for one in getattr(last, "result", None) or ())
 
 
 def failed(error: BaseException) -> WorkflowFailedEvent:

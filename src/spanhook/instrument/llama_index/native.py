@@ -16,6 +16,8 @@ Tell = Callable[..., Any]
 _LAYERS = frozenset((LLAMA_INDEX_MODEL, LLAMA_INDEX_TOOL))
 _PARTS = frozenset(("LLMChatInProgressEvent", "LLMCompletionInProgressEvent"))
 _ENDS = frozenset(("LLMChatEndEvent", "LLMCompletionEndEvent"))
+_ANSWERS = ("response", "completion")
+"""Where the older callbacks have an answer."""
 
 
 def wanted(_hooks: Registry) -> bool:
@@ -42,7 +44,8 @@ def span(tell: Tell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
 def callback(tell: Tell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     """Whether the end of an event of the older callbacks must wait now."""
     payload = kwargs.get("payload", args[1] if len(args) > 1 else None)
-    return isinstance(payload, Mapping) and "response" in payload and _held(tell, args, kwargs, _callback)
+    tells = isinstance(payload, Mapping) and any(name in payload for name in _ANSWERS)
+    return tells and _held(tell, args, kwargs, _callback)
 
 
 def _held(tell: Tell, args: tuple[Any, ...], kwargs: dict[str, Any], change: "Change") -> bool:
@@ -113,5 +116,5 @@ def _span(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> tuple[t
 
 def _callback(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
     payload: Any = kwargs.get("payload", args[1] if len(args) > 1 else None)
-    told = {name: result if name == "response" else one for name, one in cast("Mapping[Any, Any]", payload).items()}
+    told = {name: result if name in _ANSWERS else one for name, one in cast("Mapping[Any, Any]", payload).items()}
     return (args[:1] if len(args) > 1 else args) + args[2:], {**kwargs, "payload": told}

@@ -34,6 +34,7 @@ from spanhook.model import (
 copies(ToolOutput)(copied_model)
 
 
+_OUTPUT, _PROGRAMS = "get_function_tool.<locals>.model_fn", "llama_index.core.program."
 _OWN_CALLS = tuple(
     getattr(one.__dict__["__call__"], "__wrapped__", one.__dict__["__call__"]) for one in (AsyncBaseTool, FunctionTool)
 )
@@ -42,9 +43,15 @@ _OWN_CALLS = tuple(
 
 def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     """The adapter of a call; ``None`` for one of what only passes it on, and for one that is tried by ``call_tool``."""
-    if isinstance(instance, BaseToolAsyncAdapter) or _is_tried(instance, args, kwargs):
+    if isinstance(instance, BaseToolAsyncAdapter) or is_output(instance) or _is_tried(instance, args, kwargs):
         return None
     return HANDOFF if is_handoff(instance) else TOOL
+
+
+def is_output(tool: Any) -> bool:
+    """Whether a tool is the library's own for structured output, which only makes an object of a model's answer."""
+    function = tool.real_fn if isinstance(tool, FunctionTool) else None
+    return getattr(function, "__qualname__", "") == _OUTPUT and function.__module__.startswith(_PROGRAMS)
 
 
 def called_chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
@@ -204,8 +211,10 @@ def _is_tried(tool: Any, args: Args, kwargs: Kwargs) -> bool:
     return arguments_of(tool, args, kwargs) == {**_set(tool), **given}
 
 
-def tried(_instance: Any, args: Args, kwargs: Kwargs) -> Adapter:
-    return HANDOFF if is_handoff(_asked(args, kwargs)[0]) else CALLED
+def tried(_instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
+    """The adapter of a call; ``None`` where the tool's own is gated, or is no operation."""
+    tool = _asked(args, kwargs)[0]
+    return None if is_handoff(tool) or is_output(tool) else CALLED
 
 
 def called_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
