@@ -177,10 +177,10 @@ class Binding:
         """What a call of the function itself should call; ``None`` for a mixin's function called on unrelated
         classes.
         """
-        wrapper, owner = self._wrapper(), self._owner
-        if wrapper is None:
+        standing, owner = self._wrapper(), self._owner
+        if standing is None:
             return None
-        wrapper = self._inside or wrapper
+        wrapper: Any = standing if self._inside is None else self._inside
         if not isinstance(owner, type):
             return wrapper, args
         if not self._own and not (args and isinstance(args[0], owner)):
@@ -264,10 +264,11 @@ def _decorated_by(found: Any, package: str) -> FunctionType | None:
     """The function inside of a decorator of this package, made with wrapt; references to what that has made lead to
     it.
     """
-    if not package or type(found) is not wrapt.FunctionWrapper or type(found.__wrapped__) is not FunctionType:
+    if not package or type(found) is not wrapt.FunctionWrapper:
         return None
-    made_by = getattr(found._self_wrapper, "__module__", None) or ""
-    return found.__wrapped__ if made_by.partition(".")[0] == package else None
+    inside: Any = cast("Any", found).__wrapped__
+    made_by = getattr(cast("Any", found)._self_wrapper, "__module__", None) or ""
+    return inside if type(inside) is FunctionType and made_by.partition(".")[0] == package else None
 
 
 def _copied(found: Any) -> Any:

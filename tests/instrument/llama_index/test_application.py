@@ -86,11 +86,15 @@ def test_what_comes_of_it_is_the_same_as_without(streams: bool, within: bool) ->
         now, others = Application(streams=streams, within=within).run()
     assert now == said == "all done"
     assert [type(one) for one in others] == [type(one) for one in events]
-    assert told(others) == told(events) == [
-        ("look_up", f"tea: {FOUND}", False),
-        ("shout", "TEA", False),
-        ("ask_expert", "it is tea", False),
-    ]
+    assert (
+        told(others)
+        == told(events)
+        == [
+            ("look_up", f"tea: {FOUND}", False),
+            ("shout", "TEA", False),
+            ("ask_expert", "it is tea", False),
+        ]
+    )
     assert sorted(heard.names) == sorted(before.names)
 
 

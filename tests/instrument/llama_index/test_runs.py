@@ -12,6 +12,7 @@ from spanhook.cli.conformance.libraries.llama_index_ways import (
     AgentWorkflow,
     ChatMessage,
     Flow,
+    FunctionAgent,
     FunctionTool,
     agent,
     asking,
@@ -249,7 +250,7 @@ def test_a_workflow_that_was_answered() -> None:
 
 
 def test_an_agent_of_one_s_own_class_is_gated() -> None:
-    class Mine(type(asking(Body()))):
+    class Mine(FunctionAgent):  # pyright: ignore[reportUntypedBaseClass]
         def run(self, *args: Any, **kwargs: Any) -> Any:
             return super().run(*args, **{**kwargs, "user_msg": "changed"})
 

@@ -148,7 +148,7 @@ def test_a_tool_that_is_tried_in_two_ways_is_one_call(call: Any) -> None:
         def metadata(self) -> Any:
             return tools.ToolMetadata(name="named", description="Named.")
 
-        def __call__(self, *, input: Any) -> Any:  # noqa: A002 - the library's name
+        def __call__(self, *, input: Any) -> Any:
             return tools.ToolOutput(content=input, tool_name="named", raw_input={}, raw_output=input)
 
     hooks, seen = watching()
@@ -170,7 +170,7 @@ def test_another_tool_that_a_tool_calls_in_the_same_way_is_a_call_of_its_own() -
         def metadata(self) -> Any:
             return inner.metadata
 
-        def __call__(self, input: Any) -> Any:  # noqa: A002 - the library's name
+        def __call__(self, input: Any) -> Any:
             return inner(input)
 
     with recorder(Hooks()) as seen:
@@ -257,7 +257,8 @@ def test_tools_that_are_called_at_once_are_each_gated() -> None:
         assert asyncio.run(result(made)) == "done"
     assert sorted(body.seen) == ["a", "c"]
     assert threads != {threading.get_ident()}
-    statuses = [(one.attributes or {})["spanhook.status"] for one in seen.spans if one.name == "execute_tool look_up"]
+    found = [one for one in seen.spans if one.name == "execute_tool look_up"]
+    statuses = [str((one.attributes or {})["spanhook.status"]) for one in found]
     assert sorted(statuses) == ["rejected", "success", "success"]
 
 

@@ -182,7 +182,10 @@ def test_the_events_of_a_refused_run_end_once(kind: Any, scope: Any) -> None:
 
     with recorder(hooks):
         found, left = asyncio.run(asyncio.wait_for(events(), 20))
-    assert (found[-1], left) == ("StopEvent" if (kind, scope) == ("tool.execute", "operation") else "WorkflowFailedEvent", 0)
+    assert (found[-1], left) == (
+        "StopEvent" if (kind, scope) == ("tool.execute", "operation") else "WorkflowFailedEvent",
+        0,
+    )
 
 
 def test_tools_that_are_called_at_once_are_the_agent_s() -> None:

@@ -58,7 +58,7 @@ def _loop(module: str, *, optional: bool = False) -> Point:
         module=f"workflows.runtime.{module}",
         name="_ControlLoopRunner.run",
         adapter=f"{_HERE}.flows:FLOW",
-        choose=f"{_HERE}.flows:chosen",
+        choose=f"{_HERE}.choosing:chosen",
         mode="async",
         optional=optional,
     )
@@ -88,9 +88,7 @@ class LlamaIndexInstrumentor(Instrumentor):
         _loop("control_loop", optional=True),
         _loop("control_loop.runner", optional=True),
         _point(f"{_AGENTS}.base_agent:BaseWorkflowAgent.take_step", "turns:AGENT", "turns:step", mode="async"),
-        _point(
-            f"{_AGENTS}.multi_agent_workflow:AgentWorkflow._call_tool", "turns:AGENT", "turns:within", mode="async"
-        ),
+        _point(f"{_AGENTS}.multi_agent_workflow:AgentWorkflow._call_tool", "turns:AGENT", "turns:within", mode="async"),
         _point(
             f"{_AGENTS}.multi_agent_workflow:AgentWorkflow._get_llm_response",
             "turns:AGENT",

@@ -44,10 +44,10 @@ class Answered(Generator[Any, None, None]):
         self.response = made[-1]
         self._left = iter(made)
 
-    def send(self, value: None, /) -> Any:
+    def send(self, _value: None, /) -> Any:
         return next(self._left)
 
-    def throw(self, typ: Any, val: Any = None, tb: Any = None, /) -> Any:
+    def throw(self, typ: Any, val: Any = None, _tb: Any = None, /) -> Any:
         self._left = iter(())
         raise _exception(typ, val)
 
@@ -60,12 +60,12 @@ class AsyncAnswered(AsyncGenerator[Any, None]):
         self.response = made[-1]
         self._left = iter(made)
 
-    async def asend(self, value: None, /) -> Any:
+    async def asend(self, _value: None, /) -> Any:
         for one in self._left:
             return one
         raise StopAsyncIteration
 
-    async def athrow(self, typ: Any, val: Any = None, tb: Any = None, /) -> Any:
+    async def athrow(self, typ: Any, val: Any = None, _tb: Any = None, /) -> Any:
         self._left = iter(())
         raise _exception(typ, val)
 

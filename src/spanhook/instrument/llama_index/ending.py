@@ -12,7 +12,7 @@ from workflows.events import StopEvent, WorkflowFailedEvent
 from spanhook.errors import Reject, RunStopped
 
 
-def started(instance: Any, _args: Any, _kwargs: Any, adapter: Any) -> None:
+def started(_instance: Any, _args: Any, _kwargs: Any, adapter: Any) -> None:
     """A run has begun in a task."""
     queues = getattr(adapter, "_queues", None)
     task = getattr(queues, "complete", None)

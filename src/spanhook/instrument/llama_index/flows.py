@@ -1,7 +1,6 @@
 """Workflows: the loop in which every run of one ends, of agents, of teams of them, and of the application's own.
 
-Workflows are a library of their own, which may be used without the rest: what is needed for agents is only imported
-with these.
+Workflows are a library of their own, which may be used without the rest, of which nothing is imported here.
 """
 
 from collections.abc import Mapping
@@ -25,16 +24,6 @@ def sort_of(workflow: Any) -> str:
         if one.__module__.startswith(_AGENTS) and one.__name__ in _SORTS:
             return _SORTS[one.__name__]
     return ""
-
-
-def chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter:
-    """The adapter of a run."""
-    sort = sort_of(instance.workflow)
-    if not sort:
-        return FLOW
-    from spanhook.instrument.llama_index.runs import RUN, TEAM
-
-    return RUN if sort == "agent" or len(instance.workflow.agents) == 1 else TEAM
 
 
 def flow_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:

@@ -182,7 +182,9 @@ def _asks(parts: Iterable[Part]) -> list[Part]:
 
 def _blocks(parts: Iterable[Part], like: Any) -> list[Any]:
     before = [(_part(one), one) for one in (like.blocks if like is not None else ())]
-    aside = [] if like is None or any(isinstance(one, ToolCallBlock) for _, one in before) else _asks(read(like)["parts"])
+    aside = (
+        [] if like is None or any(isinstance(one, ToolCallBlock) for _, one in before) else _asks(read(like)["parts"])
+    )
     made: list[Any] = []
     for part in parts:
         if part in aside:
@@ -200,9 +202,7 @@ def _block(part: Part) -> Any:
         return TextBlock(text=str(encoded(part.get("response", ""))))
     if kind == "tool_call":
         arguments = decoded(part.get("arguments") or {})
-        return ToolCallBlock(
-            tool_call_id=part.get("id"), tool_name=str(part.get("name") or ""), tool_kwargs=arguments
-        )
+        return ToolCallBlock(tool_call_id=part.get("id"), tool_name=str(part.get("name") or ""), tool_kwargs=arguments)
     raise ValueError(f"a part of type {kind!r} cannot be written; keep it or leave it out")
 
 

@@ -100,9 +100,7 @@ def _result(op: Record) -> Any:
     return getattr(op.result, "response", op.result) if op.streamed else op.result
 
 
-def _event(
-    args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
-) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+def _event(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     given = args[0] if args else kwargs["event"]
     if type(given).__name__ in _PARTS:
         return None

@@ -95,7 +95,7 @@ def _put(given: dict[str, Any], new: Sequence[Any]) -> dict[str, Any]:
 
 
 def run_output(result: Any) -> list[Message]:
-    said = getattr(result, "result", None)
+    said: Any = getattr(result, "result", None)
     return [read(said.response)] if isinstance(said, AgentOutput) else flow_output(result)
 
 
@@ -127,4 +127,3 @@ RUN = replace(
     answer=run_answer,
 )
 TEAM: Adapter = replace(FLOW, layer="llama_index.team", request=run_request, output=run_output, answer=run_answer)
-

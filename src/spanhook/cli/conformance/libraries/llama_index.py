@@ -52,7 +52,7 @@ SUBJECTS: tuple[Subject, ...] = (
     Subject("a model that takes prompts in LlamaIndex", "llm.call", prompted, MODEL_WAYS, KEPT_MODELS, **_MODEL),
     Subject("a LlamaIndex agent's model", "llm.call", asking, AGENT_WAYS, {}, **_ASKED),
     Subject("the model of a LlamaIndex agent without streams", "llm.call", plain_agent, AGENT_WAYS, {}, **_ASKED),
-    *(_OVER_HTTP if find_spec("llama_index.llms.openai") is not None else ()),
+    *(_OVER_HTTP if find_spec("llama_index.llms") and find_spec("llama_index.llms.openai") else ()),
     Subject("a LlamaIndex agent", "agent.invoke", asking, AGENT_WAYS, {}, asked=ASK, answer="an answer"),
     Subject("a LlamaIndex ReAct agent", "agent.invoke", reacting, AGENT_WAYS, {}, asked=ASK, answer="an answer"),
     Subject("a LlamaIndex CodeAct agent", "agent.invoke", coding, AGENT_WAYS, {}, asked=ASK, answer="an answer"),

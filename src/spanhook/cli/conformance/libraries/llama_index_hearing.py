@@ -1,6 +1,6 @@
 """What LlamaIndex's dispatcher tells of results, besides return values: in events, and at the end of its spans."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -81,7 +81,7 @@ class _Spans(_spans.BaseSpanHandler):  # pyright: ignore[reportUntypedBaseClass]
 
 
 @contextmanager
-def listening() -> Iterator[Heard]:
+def listening() -> Generator[Heard]:
     """Attach handlers to everything that is called in the block."""
     root, heard = _instrumentation.get_dispatcher(), Heard()
     before = [*root.event_handlers], [*root.span_handlers]

@@ -25,6 +25,7 @@ with warnings.catch_warnings():
 ChatMessage, ChatResponse, CompletionResponse = _types.ChatMessage, _types.ChatResponse, _types.CompletionResponse
 FunctionAgent, ReActAgent, AgentWorkflow = _agents.FunctionAgent, _agents.ReActAgent, _agents.AgentWorkflow
 CodeActAgent, FunctionTool = _agents.CodeActAgent, tools.FunctionTool
+StopEvent: Any = _steps.StopEvent
 TextBlock, ToolCallBlock = _types.TextBlock, _types.ToolCallBlock
 _chat, _completes = _callbacks.llm_chat_callback(), _callbacks.llm_completion_callback()
 
@@ -253,10 +254,12 @@ class Flow(_steps.Workflow):  # pyright: ignore[reportUntypedBaseClass]
         base.__init__()
         self.body = body
 
-    @_steps.step
-    async def answer(self, ev: _steps.StartEvent) -> _steps.StopEvent:  # pyright: ignore[reportInvalidTypeForm]
+    async def answer(self, ev: Any) -> Any:
         self.body.run(ev.get("user_msg"))
-        return _steps.StopEvent(result=Reply.text)
+        return StopEvent(result=Reply.text)
+
+    answer.__annotations__ = {"ev": _steps.StartEvent, "return": StopEvent}  # it is read by the library
+    answer = _steps.step(answer)
 
 
 # ------------------------------------------------------------------------------------------------- tools
@@ -289,7 +292,7 @@ def own_tool(body: Body) -> Any:
         def metadata(self) -> Any:
             return tools.ToolMetadata(name="look_up", description="Look something up.")
 
-        def __call__(self, input: Any) -> Any:  # noqa: A002 - the library's name
+        def __call__(self, input: Any) -> Any:
             body.run(input)
             return tools.ToolOutput(content=FOUND, tool_name="look_up", raw_input={"input": input}, raw_output=FOUND)
 
