@@ -271,7 +271,7 @@ INSTRUMENTORS = {
             requirement="llama-index-core >= 0.14.10, < 0.15",
             extra="llama-index",
             module="llama_index.core",
-            beside=("workflows",),
+            beside=("llama_index_instrumentation", "workflows"),
             aliases=("llama-index", "llamaindex"),
             words=("llama_index", "llamaindex"),
             tracing=Tracing((), "if the application adds handlers to its dispatcher; not as OpenTelemetry spans"),

@@ -98,7 +98,7 @@ class LlamaIndexInstrumentor(Instrumentor):
         ),
         _point("core.agent.utils:generate_structured_response", "turns:AGENT", "turns:within", mode="async"),
         Signal(module="workflows.plugins.basic", name="BasicRuntime.run_workflow", after=f"{_HERE}.ending:started"),
-        _outlet("llama_index.core.instrumentation.dispatcher", "Dispatcher.event", "event"),
-        _outlet("llama_index.core.instrumentation.dispatcher", "Dispatcher.span_exit", "span"),
+        _outlet("llama_index_instrumentation.dispatcher", "Dispatcher.event", "event"),
+        _outlet("llama_index_instrumentation.dispatcher", "Dispatcher.span_exit", "span"),
         _outlet("llama_index.core.callbacks.base", "CallbackManager.on_event_end", "callback"),
     )
