@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from spanhook import Hooks, Operation, Reject
+from spanhook.cli.conformance.libraries.llama_index_models import ChatMessage
 from spanhook.cli.conformance.libraries.llama_index_ways import (
     ASK,
     AgentWorkflow,
-    ChatMessage,
     Flow,
     FunctionAgent,
     FunctionTool,
