@@ -26,6 +26,7 @@ _ALONE = frozenset(
         "haystack",
         "langgraph_api",
         "litellm",
+        "llama_index",
         "smolagents",
         "strands",
     )

@@ -79,6 +79,7 @@ WHOLE = {
     "instrument/smolagents/test_application": "the library as its users see it",
     "instrument/haystack/test_application": "the library as its users see it",
     "instrument/haystack/test_native": "the library's own hooks and spans, of all of its modules",
+    "instrument/llama_index/test_application": "the library as its users see it",
     "instrument/strands/test_application": "the library as its users see it",
     "instrument/strands/test_native": "the library's own hooks and spans, of all of its modules",
     "instrument/pydantic_ai/test_ways_around": "every way in, for those who want to get around it",

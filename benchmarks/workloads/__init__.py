@@ -159,6 +159,14 @@ _CASES = (
         is_async=True,
     ),
     Case(
+        name="llama_index",
+        about="LlamaIndex run, 3 LLM and 2 tool calls",
+        make="llama_index:arun",
+        needs="llama_index.core",
+        count=20,
+        is_async=True,
+    ),
+    Case(
         name="crewai",
         about="CrewAI crew, 3 LLM and 2 tool calls",
         make="crewai:kickoff",

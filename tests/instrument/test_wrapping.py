@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+import wrapt
 
 from spanhook import Hooks, Operation, Reject
 from spanhook.instrument.instrumentor import Bindings
@@ -560,3 +561,80 @@ def test_what_somebody_puts_back_as_it_was_read_from_the_class_goes() -> None:
         setattr(Base, "plain", lambda self, given: found(self, given))  # noqa: B010
         setattr(Base, "plain", found)  # noqa: B010
     assert vars(Base)["plain"] is before
+
+
+# ------------------------------------------------------------------------------------------- decorators of a library's
+
+
+calls = list[str]()
+
+
+@wrapt.decorator
+def noted(wrapped: Any, _instance: Any, args: Any, kwargs: Any) -> Any:
+    """A decorator of the library's own."""
+    calls.append("noted")
+    return wrapped(*args, **kwargs)
+
+
+class Decorated:
+    """A class whose methods the library decorates."""
+
+    @noted
+    def plain(self, given: Any) -> Any:
+        calls.append("called")
+        return given
+
+
+@pytest.mark.parametrize("decorator", ["tests", ""], ids=["the library's own", "somebody else's"])
+def test_what_was_kept_of_a_decorated_method_is_gated_if_the_decorator_is_the_library_s(decorator: str) -> None:
+    kept, before = Decorated().plain, vars(Decorated)["plain"]
+    point = Point(
+        module=__name__, name="Decorated.plain", adapter="tests.stub:WHOLE", overrides=True, decorator=decorator
+    )
+    bindings = Bindings([point])
+    calls.clear()
+    with recorder(only=()) as seen:
+        bindings.bind()
+        assert (kept("x"), Decorated().plain("y")) == ("x", "y")
+        count = len(seen.spans)
+        bindings.restore()
+    assert (count, calls) == (2 if decorator else 1, ["noted", "called"] * 2)
+    assert vars(Decorated)["plain"] is before
+    calls.clear()
+    assert (kept("x"), calls) == ("x", ["noted", "called"])
+
+
+def test_a_decorated_method_that_was_kept_can_be_refused() -> None:
+    kept = Decorated().plain
+    bindings = Bindings(
+        [Point(module=__name__, name="Decorated.plain", adapter="tests.stub:WHOLE", overrides=True, decorator="tests")]
+    )
+    calls.clear()
+    with recorder(refusing(), only=()):
+        bindings.bind()
+        try:
+            with pytest.raises(Reject):
+                kept("x")
+        finally:
+            bindings.restore()
+    assert calls == ["noted"]
+
+
+def test_decorated_methods_go_with_their_classes() -> None:
+    def make() -> weakref.ref[Any]:
+        class Made(Decorated):
+            @noted
+            def plain(self, given: Any) -> Any:
+                return given
+
+        Made().plain("x")
+        return weakref.ref(Made)
+
+    bindings = Bindings(
+        [Point(module=__name__, name="Decorated.plain", adapter="tests.stub:WHOLE", overrides=True, decorator="tests")]
+    )
+    bindings.bind()
+    gone = make()
+    gc.collect()
+    bindings.restore()
+    assert gone() is None

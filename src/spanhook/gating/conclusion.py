@@ -23,7 +23,7 @@ def conclude(op: Record) -> None:
     if isinstance(error, Reject):
         op.phase, op.status = "error", "rejected"
     elif (status := control(error)) is not None:
-        op.phase, op.status = "post", status
+        op.phase, op.status = "error" if status == "cancelled" else "post", status
     elif isinstance(error, KeyboardInterrupt) or is_cancellation(error):
         op.phase, op.status = "error", "cancelled"
     elif isinstance(error, GeneratorExit):

@@ -7,14 +7,14 @@ checked against all of them.
 from collections.abc import Callable
 from typing import Literal
 
-Control = Callable[[BaseException], Literal["interrupted", "success"] | None]
+Control = Callable[[BaseException], Literal["cancelled", "interrupted", "success"] | None]
 """Returns the status of an operation that an exception has ended; ``None`` if the exception is an error."""
 
 controls: list[Control] = []
 """The functions of the instrumented libraries."""
 
 
-def control(error: BaseException) -> Literal["interrupted", "success"] | None:
+def control(error: BaseException) -> Literal["cancelled", "interrupted", "success"] | None:
     """The status of an operation that ``error`` has ended; ``None`` if it is an error."""
     for of_library in controls:
         status = of_library(error)

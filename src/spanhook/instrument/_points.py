@@ -64,10 +64,14 @@ class Operations:
 
     Args:
         missing: Called if it cannot be read then either.
+
+    Attributes:
+        decorator: The package whose decorators may stand around the function.
     """
 
     def __init__(self, point: Point | Held, missing: Callable[[], None]) -> None:
         self._point, self._missing = point, missing
+        self.decorator = point.decorator if isinstance(point, Point) else ""
         self._make: Any = None
         with suppress(ImportError, AttributeError):
             self._make = _read(point)

@@ -107,6 +107,12 @@ class Binding:
         self._original = self._found()
         self._function = function_of(self._original)
         inner: Any = _copied(self._original)
+        self._inside: Wrapper | None = None
+        decorated = _decorated_by(self._original, getattr(make, "decorator", ""))
+        if decorated is not None:
+            self._function = decorated
+            inner = wrapt.FunctionWrapper(copy_of(decorated), self._original._self_wrapper)
+            self._inside = Wrapper(copy_of(decorated), make(self), self)
         kind = WrapperApart if type(inner) in (staticmethod, classmethod) else Wrapper
         wrapper: Any = _as_method(inner, make(self)) if plain else kind(inner, make(self), self)
         self._wrapper: weakref.ref[Any] = weakref.ref(wrapper)
@@ -171,9 +177,10 @@ class Binding:
         """What a call of the function itself should call; ``None`` for a mixin's function called on unrelated
         classes.
         """
-        wrapper, owner = self._wrapper(), self._owner
-        if wrapper is None:
+        standing, owner = self._wrapper(), self._owner
+        if standing is None:
             return None
+        wrapper: Any = standing if self._inside is None else self._inside
         if not isinstance(owner, type):
             return wrapper, args
         if not self._own and not (args and isinstance(args[0], owner)):
@@ -251,6 +258,17 @@ def function_of(found: Any) -> FunctionType | None:
     if type(found) in (staticmethod, classmethod):
         found = found.__func__
     return found if type(found) is FunctionType else None
+
+
+def _decorated_by(found: Any, package: str) -> FunctionType | None:
+    """The function inside of a decorator of this package, made with wrapt; references to what that has made lead to
+    it.
+    """
+    if not package or type(found) is not wrapt.FunctionWrapper:
+        return None
+    inside: Any = cast("Any", found).__wrapped__
+    made_by = getattr(cast("Any", found)._self_wrapper, "__module__", None) or ""
+    return inside if type(inside) is FunctionType and made_by.partition(".")[0] == package else None
 
 
 def _copied(found: Any) -> Any:

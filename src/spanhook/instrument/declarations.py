@@ -29,6 +29,7 @@ class Declaration:
         requirement: Its distribution and supported versions, as in a requirements file.
         extra: The extra of spanhook that installs it.
         module: The module to import; its name unless given.
+        beside: Packages besides that of the module in which its points are.
         mark: Files or folders of which its package has one, if other packages use the module's name too.
         layer: The unique prefix of its adapters' layers.
         aliases: Names that users may use besides its own and its distribution's.
@@ -45,6 +46,7 @@ class Declaration:
 
     __slots__ = (
         "aliases",
+        "beside",
         "doubled",
         "extra",
         "instrumentor",
@@ -71,6 +73,7 @@ class Declaration:
         requirement: str,
         extra: str,
         module: str = "",
+        beside: "tuple[str, ...]" = (),
         mark: "tuple[str, ...]" = (),
         layer: str = "",
         aliases: "tuple[str, ...]" = (),
@@ -88,7 +91,7 @@ class Declaration:
         self.module, self.layer, self.aliases, self.knows = module or library, layer or library, aliases, knows
         self.words, self.unlike, self.doubled = words or (plain(library),), unlike, doubled
         self.swallowing, self.tracing, self.variables, self.kinds = swallowing, tracing, variables, kinds
-        self.mark, self.late = mark, late
+        self.mark, self.late, self.beside = mark, late, beside
 
     @property
     def distribution(self) -> str:
@@ -261,6 +264,18 @@ INSTRUMENTORS = {
             extra="litellm",
             tracing=Tracing(("litellm",), "if the application sets its callback otel"),
             variables=("LITELLM_",),
+        ),
+        Declaration(
+            "llama_index",
+            instrumentor="spanhook.instrument.llama_index:LlamaIndexInstrumentor",
+            requirement="llama-index-core >= 0.14.10, < 0.15",
+            extra="llama-index",
+            module="llama_index.core",
+            beside=("llama_index_instrumentation", "workflows"),
+            aliases=("llama-index", "llamaindex"),
+            words=("llama_index", "llamaindex"),
+            tracing=Tracing((), "if the application adds handlers to its dispatcher; not as OpenTelemetry spans"),
+            variables=("LLAMA_INDEX_",),
         ),
         Declaration(
             "mcp",

@@ -141,7 +141,6 @@ _AGENTS = (
     Known("fastmcp", TOOLS, tracing=Tracing(("fastmcp",), "unless FASTMCP_TELEMETRY_MODE=off")),
     Known("google.adk", ALL, tracing=Tracing(("gcp.vertex.agent",), "always")),
     Known("livekit.agents", ALL, tracing=Tracing(("livekit-agents",), "always")),
-    Known("llama_index.core", AGENTS),
     Known(
         "pipecat", ALL, ("pipecat-ai",), tracing=Tracing(("pipecat",), "if the application sets enable_tracing=True")
     ),

@@ -31,6 +31,8 @@ class Point:
         wanted: Called with the plans by kind; the point is wrapped only while it returns true, as ``module:function``.
             It must not import the library, whose import may be in progress.
         below: With ``overrides``: the class itself may lack the method, which only subclasses have.
+        decorator: A package whose own decorators, made with wrapt, may stand around the method: references that were
+            taken to what they made are gated, too, inside of them.
         optional: Missing in some supported versions.
     """
 
@@ -43,6 +45,7 @@ class Point:
     below: bool = False
     outside: str = ""
     wanted: str = ""
+    decorator: str = ""
     optional: bool = False
 
     def __str__(self) -> str:
