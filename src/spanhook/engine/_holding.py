@@ -37,7 +37,7 @@ class Holding(Ending):
     def _hold_back(self, op: Record) -> None:
         """Find out what hooks need held back, now that they have let the call pass."""
         plan = op.plan
-        if plan is not None and (self.adapter.whole or (self._body is not None and self._body.whole)):
+        if plan is not None and self._body is not None and self._body.whole:
             self._whole = True
             return
         if plan is None or not op.streamed or not (plan.buffers or plan.windows):

@@ -45,8 +45,8 @@ def native(wire: Any) -> Any:
     return types.Content.model_validate_json(json.dumps(wire)) if isinstance(wire, dict) else wire
 
 
-def said(value: Any) -> Any:
-    """The content that a hook answers with: one of the SDK's, text, or messages in role/parts form.
+def said(value: Any, role: str = "model") -> Any:
+    """The content that a hook gives: one of the SDK's, text, or messages in role/parts form.
 
     Raises:
         TypeError: It is none of these.
@@ -54,7 +54,7 @@ def said(value: Any) -> Any:
     if isinstance(value, types.Content):
         return value
     (first, *_) = FORMAT.payload({}, value)["candidates"]
-    return native(first["content"])
+    return native({**first["content"], "role": role})
 
 
 def output_of(content: Any) -> list[Message]:

@@ -144,8 +144,10 @@ MODEL = Adapter(
     answer=model_answer,
     chunks=ModelChunks,
     answer_chunks=model_responses,
+    ends_complete=True,
+    result_last=True,
+    drains=True,  # the library calls tools before it reads on
     model_layer=True,
     carries=model_carries,
-    whole=True,
 )
-STREAM = replace(MODEL, start=stream_start, texts=TEXTS, whole=False)
+STREAM = replace(MODEL, start=stream_start, texts=TEXTS)

@@ -13,7 +13,7 @@ from google.adk.events.event import Event
 
 from spanhook import semconv
 from spanhook.errors import Reject
-from spanhook.instrument.google_adk.contents import read, read_all, rewritten
+from spanhook.instrument.google_adk.contents import read, read_all, rewritten, said
 from spanhook.instrument.google_adk.events import Events, contained, event_of, event_output
 from spanhook.instrument.identities import ids_in
 from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Request, current_record
@@ -35,15 +35,11 @@ def chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
     return RUN if isinstance(getattr(instance, "agent", None), BaseAgent) else WORKFLOW
 
 
-def run_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
-    attributes: Attributes = {
-        semconv.GEN_AI_PROVIDER_NAME: PROVIDER,
-        semconv.GEN_AI_AGENT_NAME: name_of(instance.agent),
-    }
-    return attributes
+def run_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
+    return {semconv.GEN_AI_PROVIDER_NAME: PROVIDER, semconv.GEN_AI_AGENT_NAME: name_of(instance.agent)}
 
 
-def workflow_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
+def workflow_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
     return {semconv.GEN_AI_WORKFLOW_NAME: name_of(getattr(instance, "agent", None) or instance)}
 
 
@@ -66,8 +62,8 @@ def run_request(instance: Any, _args: Args, kwargs: Kwargs) -> Request:
 
 
 def run_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
-    given = kwargs.get("new_message") if change.inputs is None else change.inputs
-    messages = rewritten([] if given is None else [given], replace(change, inputs=None))
+    given = _asked(kwargs) if change.inputs is None else [said(change.inputs, "user")]
+    messages = rewritten(given, replace(change, inputs=None))
     if len(messages) != 1:
         raise ValueError(f"a run is asked one message; messages= has {len(messages)}")
     return args, {**kwargs, "new_message": messages[0]}
