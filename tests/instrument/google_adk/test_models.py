@@ -1,0 +1,329 @@
+"""Models: the clients that they send requests through, and what hooks read, rewrite, answer and replace."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from spanhook import Hooks, Operation, Reject
+from spanhook.cli.conformance.libraries.google_adk_ways import (
+    ASK,
+    FOUND,
+    RUN_WAYS,
+    LlmRequest,
+    LlmResponse,
+    Own,
+    _models,
+    agent,
+    agents,
+    content,
+    gemini_at,
+    last,
+    own,
+    request,
+    runner,
+    said,
+    tool,
+    types,
+)
+from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
+from spanhook.cli.conformance.servers.google_server import GoogleServer
+from spanhook.cli.conformance.servers.openai_replies import Call
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
+from spanhook.cli.conformance.subject import PLANTED, Body
+from spanhook.testing import Recorder, recorder
+
+Server = OpenAIServer
+CALL = Reply(calls=(Call("look_up", {"query": "tea"}),))
+COUNTED = Tokens(20, 8, cached=4, reasoning=3)
+
+
+def gemini(server: Server) -> Any:
+    return gemini_at(server.url)
+
+
+def litellm(server: Server) -> Any:
+    pytest.importorskip("litellm", reason="a client that the library works with")
+    made: Any = import_module("google.adk.models.lite_llm").LiteLlm
+    return made(model="openai/gpt-4o-mini", api_base=server.url, api_key="test")
+
+
+def claude(server: Server) -> Any:
+    pytest.importorskip("anthropic", reason="a client that the library works with")
+    made: Any = import_module("google.adk.models.anthropic_llm").AnthropicLlm
+    client = import_module("anthropic").AsyncAnthropic(base_url=server.url, api_key="test")
+    if "client" in made.model_fields:
+        return made(model="claude-sonnet-4-5", client=client)
+    kind = type("Claude", (made,), {"_anthropic_client": property(lambda _self: client)})
+    return kind(model="claude-sonnet-4-5")
+
+
+CLIENTS: dict[str, tuple[type[Server], Callable[[Server], Any]]] = {
+    "gemini": (GoogleServer, gemini),
+    "litellm": (OpenAIServer, litellm),
+    "claude": (AnthropicServer, claude),
+}
+
+
+@pytest.fixture(params=CLIENTS)
+def served(request: Any) -> Iterator[tuple[Server, Any]]:
+    """A server, and a model that sends its requests there."""
+    kind, make = CLIENTS[request.param]
+    with kind(Reply("hello there friend", tokens=COUNTED)) as server:
+        yield server, make(server)
+
+
+class Counted:
+    """What was asked, and what was counted."""
+
+    def __init__(self) -> None:
+        self.hooks, self.asked, self.totals = Hooks(), list[str](), list[Any]()
+        self.hooks.before("*")(lambda op: self.asked.append(op.kind))
+        self.hooks.after("agent.invoke")(self._total)
+
+    def _total(self, op: Operation) -> None:
+        used = op.usage
+        self.totals.append((used.input_tokens, used.output_tokens, used.cache_read_tokens, used.reasoning_tokens))
+
+    def spans(self, seen: Recorder) -> int:
+        return sum((one.attributes or {})["spanhook.kind"] == "llm.call" for one in seen.spans)
+
+
+@pytest.mark.parametrize("way", RUN_WAYS)
+@pytest.mark.anyio
+async def test_a_client_below_a_model_neither_asks_again_nor_counts_again(served: Any, way: str) -> None:
+    server, model = served
+    server.script(Reply(calls=CALL.calls, tokens=COUNTED))
+    counted, body = Counted(), Body()
+    with recorder(counted.hooks) as seen:
+        assert await RUN_WAYS[way](runner(agent(model, tool(body)))) == "hello there friend"
+    assert counted.asked == ["agent.invoke", "llm.call", "tool.execute", "llm.call"]
+    assert (len(server.requests), body.runs, counted.spans(seen)) == (2, 1, 2)
+    ((inputs, outputs, cached, _),) = counted.totals
+    assert (inputs, outputs, cached) == (2 * COUNTED.input, 2 * COUNTED.output, 2 * COUNTED.cached)
+
+
+@pytest.mark.anyio
+async def test_a_model_that_is_told_to_go_on_is_asked_once(served: Any) -> None:
+    """In the second turn of a loop, what the model said itself comes last, and the library adds a text."""
+    server, model = served
+    counted = Counted()
+    with recorder(counted.hooks):
+        loop = agents.LoopAgent(name="loop", max_iterations=2, sub_agents=[agent(model)])
+        await RUN_WAYS["run_async"](runner(loop))
+    assert counted.asked == ["agent.invoke", "agent.invoke", "llm.call", "agent.invoke", "llm.call"]
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("way", RUN_WAYS)
+@pytest.mark.anyio
+async def test_the_librarys_own_counts_are_read_where_the_client_is_not_gated(
+    served: Any, way: str
+) -> None:
+    _, model = served
+    counted = Counted()
+    with recorder(counted.hooks, only=["google_adk"]):
+        await RUN_WAYS[way](runner(agent(model)))
+    ((inputs, outputs, cached, _),) = counted.totals
+    assert (inputs, outputs) == (COUNTED.input, COUNTED.output)
+    assert cached in (0, COUNTED.cached)  # older versions leave it out
+
+
+# ------------------------------------------------------------------------------------------------- what hooks do
+
+
+def test_what_a_hook_sees_of_a_call() -> None:
+    seen, hooks = list[Any](), Hooks()
+
+    @hooks.before("llm.call")
+    def look(op: Operation) -> None:
+        seen.append((op.model, op.request.system, op.request.tools, op.request.messages))
+
+    with recorder(hooks):
+        asyncio.run(RUN_WAYS["run_async"](runner(agent(own(), tool(Body())))))
+    (model, system, tools, messages), *_ = seen
+    assert (model, tools) == ("own", ["look_up"])
+    assert system.startswith("Be brief.")
+    assert messages == [{"role": "user", "parts": [{"type": "text", "content": ASK}]}]
+
+
+def test_a_rewritten_request_arrives_and_the_applications_own_is_not_changed() -> None:
+    body, hooks = Body(), Hooks()
+
+    @hooks.before("llm.call")
+    def rewrite(op: Operation) -> None:
+        op.replace(messages=[*op.request.messages, {"role": "user", "content": PLANTED}], system="Be long.")
+
+    asked = request()
+    picture = types.Part(inline_data=types.Blob(data=b"\xff\x00", mime_type="image/png"))
+    asked.contents[0].parts.append(picture)
+    with recorder(hooks):
+        asyncio.run(generated(own(body), asked))
+    (arrived,) = body.seen
+    assert [one.parts[0].text for one in arrived] == [ASK, PLANTED]
+    assert arrived[0] is asked.contents[0]
+    assert (len(asked.contents), asked.config.system_instruction) == (1, None)
+
+
+def test_a_rewritten_message_keeps_its_pictures() -> None:
+    body, hooks = Body(), Hooks()
+
+    @hooks.before("llm.call")
+    def rewrite(op: Operation) -> None:
+        (message,) = op.request.messages
+        message["parts"][0]["content"] = PLANTED
+        op.replace(messages=[message])
+
+    asked = request()
+    asked.contents[0].parts.append(types.Part(inline_data=types.Blob(data=b"\xff\x00", mime_type="image/png")))
+    with recorder(hooks):
+        asyncio.run(generated(own(body), asked))
+    ((arrived,),) = body.seen
+    assert [arrived.parts[0].text, arrived.parts[1].inline_data.data] == [PLANTED, b"\xff\x00"]
+
+
+async def generated(model: Any, asked: Any, **given: Any) -> list[Any]:
+    return [one async for one in model.generate_content_async(asked, **given)]
+
+
+def test_what_a_hook_changes_in_place_reaches_nobody() -> None:
+    body, hooks = Body(), Hooks()
+
+    @hooks.before("llm.call")
+    def spoil(op: Operation) -> None:
+        op.request.messages.clear()
+        op.request.inputs[0].parts[0].text = PLANTED
+
+    with recorder(hooks):
+        asyncio.run(generated(own(body), request()))
+    assert [one.parts[0].text for one in body.seen[0]] == [ASK]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_refused_answer_asks_no_tool(stream: bool) -> None:
+    body, hooks = Body(), Hooks()
+
+    @hooks.after("llm.call")
+    def refuse(op: Operation) -> None:
+        raise Reject("not today")
+
+    made = runner(agent(own(None, ("look_up", {"query": "tea"}), "done"), tool(body)))
+    way = "run_async, streaming" if stream else "run_async"
+    with recorder(hooks), pytest.raises(Reject, match="not today"):
+        asyncio.run(RUN_WAYS[way](made))
+    assert body.runs == 0
+
+
+@pytest.mark.parametrize("way", RUN_WAYS)
+def test_a_call_ends_before_the_tools_that_it_asks_for_begin(way: str) -> None:
+    with recorder(Hooks()) as seen:
+        asyncio.run(RUN_WAYS[way](runner(agent(own(None, ("look_up", {"query": "tea"}), ""), tool(Body())))))
+    assert [one.name for one in seen.spans] == [
+        "chat own",
+        "execute_tool look_up",
+        "chat own",
+        "invoke_agent helper",
+    ]
+
+
+class Twice(Own):
+    """A model that says its answer in two whole responses, as some do for text and calls of tools."""
+
+    async def generate_content_async(self, llm_request: Any, stream: bool = False) -> AsyncIterator[Any]:
+        yield LlmResponse(content=content("first", "model"), finish_reason="STOP")
+        async for response in super().generate_content_async(llm_request, stream):
+            yield response
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("hooked", [False, True])
+def test_an_answer_in_several_responses_is_one(stream: bool, hooked: bool) -> None:
+    hooks, results = Hooks(), list[Any]()
+    if hooked:
+        hooks.after("llm.call")(lambda op: results.append(said(op.result)))
+    with recorder(hooks) as seen:
+        found = asyncio.run(generated(Twice(body=Body()), request(), stream=stream))
+    assert [said(one) for one in found if not one.partial] == ["first", Reply.text]
+    assert [(one.attributes or {})["gen_ai.usage.input_tokens"] for one in seen.spans] == [Tokens().input]
+    assert results == ([f"first{Reply.text}"] if hooked else [])
+
+
+def test_a_stream_that_is_left_early_is_abandoned() -> None:
+    async def leave() -> None:
+        made = own(Body(), "one two three").generate_content_async(request(), stream=True)
+        assert said(await anext(made)) == "one"
+        await made.aclose()
+
+    with recorder(Hooks()) as seen:
+        asyncio.run(leave())
+    (span,) = seen.spans
+    assert (span.attributes or {})["spanhook.status"] == "abandoned"
+
+
+def test_no_model_is_called_where_a_callback_of_the_library_answers() -> None:
+    counted = Counted()
+
+    def answer(callback_context: Any, llm_request: Any) -> Any:
+        return LlmResponse(content=content("from a callback", "model"))
+
+    with recorder(counted.hooks):
+        made = runner(agent(own(Body()), before_model_callback=answer))
+        assert asyncio.run(RUN_WAYS["run_async"](made)) == "from a callback"
+    assert counted.asked == ["agent.invoke"]
+
+
+def test_a_callback_of_the_library_may_answer_for_a_refused_model() -> None:
+    body, hooks, told = Body(), Hooks(), list[Any]()
+
+    @hooks.before("llm.call")
+    def refuse(op: Operation) -> None:
+        raise Reject("not today")
+
+    def answer(callback_context: Any, llm_request: Any, error: Exception) -> Any:
+        told.append(error)
+        return LlmResponse(content=content("later, then", "model"))
+
+    with recorder(hooks):
+        made = runner(agent(own(body), on_model_error_callback=answer))
+        assert asyncio.run(RUN_WAYS["run_async"](made)) == "later, then"
+    assert (body.runs, [type(one) for one in told]) == (0, [Reject])
+
+
+@pytest.mark.parametrize("refused", ["first", "second"])
+def test_a_rejection_is_no_failure_that_another_model_makes_up_for(refused: str) -> None:
+    if not hasattr(_models, "FallbackModel"):
+        pytest.skip("older versions have no model that falls back")
+    first, second, hooks = Body(), Body(), Hooks()
+
+    @hooks.before("llm.call")
+    def refuse(op: Operation) -> None:
+        if op.model == refused and op.request.messages:
+            raise Reject("too many", status_code=429)
+
+    class Failing(Own):
+        async def generate_content_async(self, llm_request: Any, stream: bool = False) -> AsyncIterator[Any]:
+            first.run(llm_request)
+            error = RuntimeError("too many")
+            error.status_code = 429  # type: ignore[attr-defined]
+            raise error
+            yield
+
+    model = _models.FallbackModel(models=[Failing(model="first"), Own(model="second", body=second)])
+    with recorder(hooks), pytest.raises(Reject, match="too many"):
+        asyncio.run(generated(model, LlmRequest(model="first", contents=[content(ASK)])))
+    assert (first.runs, second.runs) == (0 if refused == "first" else 1, 0)
+
+
+def test_over_http_an_answer_is_told_to_no_server() -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call")
+    def answer(op: Operation) -> None:
+        op.respond(FOUND)
+
+    with GoogleServer() as server, recorder(hooks):
+        events = asyncio.run(generated(gemini(server), request(), stream=True))
+        assert last(events) == FOUND
+    assert server.requests == []
