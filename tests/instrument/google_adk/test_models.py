@@ -53,7 +53,10 @@ def litellm(server: Server) -> Any:
 def claude(server: Server) -> Any:
     pytest.importorskip("anthropic", reason="a client that the library works with")
     made: Any = import_module("google.adk.models.anthropic_llm").AnthropicLlm
-    client = import_module("anthropic").AsyncAnthropic(base_url=server.url, api_key="test")
+    sdk = import_module("anthropic")
+    once = type(sdk.DEFAULT_CONNECTION_LIMITS)(max_keepalive_connections=0)  # they belong to an event loop
+    http = sdk.DefaultAsyncHttpxClient(verify=False, limits=once)
+    client = sdk.AsyncAnthropic(base_url=server.url, api_key="test", http_client=http)
     if "client" in made.model_fields:
         return made(model="claude-sonnet-4-5", client=client)
     kind = type("Claude", (made,), {"_anthropic_client": property(lambda _self: client)})

@@ -46,7 +46,6 @@ class Own(BaseLlm):
     Attributes:
         body: What its calls are runs of.
         turns: What it says, one after the other; the last one from then on.
-        counts: Whether it reports usage. Without a body, nobody else counts it.
     """
 
     model: str = "own"
@@ -285,7 +284,9 @@ RUN_WAYS: dict[str, Use] = {
     "run_async": lambda made: _run(made.run_async(**asked())),
     "run_async, streaming": lambda made: _run(made.run_async(**asked(run_config=streaming()))),
 }
-THREAD_WAYS: dict[str, Use] = {"run": lambda made: last(made.run(**asked()))}
+TELLS = "agent_error" in Runner.run.__code__.co_varnames
+"""Whether ``Runner.run`` raises what its thread has raised: older versions end as if nothing had happened."""
+THREAD_WAYS: dict[str, Use] = {"run": lambda made: last(made.run(**asked()))} if TELLS else {}
 AGENT_WAYS: dict[str, Use] = {"run_async of an agent": lambda made: alone(made.agent)}
 DIRECT_WAYS: dict[str, Use] = {
     "direct": lambda made: made.run_async(args={"query": "tea"}, tool_context=context_of()),
