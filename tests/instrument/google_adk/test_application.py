@@ -1,7 +1,7 @@
 """A small agent with tools and a sub-agent: with spanhook and without."""
 
 import asyncio
-from importlib import metadata
+from importlib import import_module, metadata
 from typing import Any
 
 import pytest
@@ -32,6 +32,7 @@ from spanhook.cli.conformance.subject import Body
 from spanhook.testing import Recorder, recorder
 
 VERSION = tuple(map(int, metadata.version("google-adk").split(".")[:2]))
+AgentTool: Any = import_module("google.adk.tools.agent_tool").AgentTool
 WAYS = {**RUN_WAYS, **THREAD_WAYS}
 
 
@@ -60,7 +61,7 @@ class Application:
             ("transfer_to_agent", {"agent_name": "closing"}),
             "done by myself",
         )
-        given = look_up, add, tools.agent_tool.AgentTool(expert)
+        given = look_up, add, AgentTool(expert)
         self.root = agent(own(self.models, *turns), *given, sub_agents=[closing])
         self.runner = runner(self.root)
 
@@ -321,8 +322,10 @@ def test_agents_at_the_same_time_are_gated_each(refused: str) -> None:
     made = agents.ParallelAgent(
         name="both", sub_agents=[agent(own(body, "said"), name=name) for name, body in bodies.items()]
     )
-    with recorder(hooks) as seen, pytest.raises(Reject, match="not today"):
+    with recorder(hooks) as seen, pytest.raises((Reject, ExceptionGroup)) as raised:
         asyncio.run(_drained(runner(made).run_async(**asked())))
+    error = raised.value  # older versions raise a group
+    assert str(error.exceptions[0] if isinstance(error, ExceptionGroup) else error) == "not today"
     assert bodies[refused].runs == 0
     assert ("invoke_agent first", "invoke_agent both") in nested(seen)
     assert ("invoke_agent second", "invoke_agent both") in nested(seen)
@@ -378,7 +381,7 @@ def test_a_run_in_a_thread_is_refused_even_where_the_library_does_not_say_so() -
         raise Reject("not today")
 
     with recorder(hooks):
-        assert list(runner(agent(own(body))).run(**asked())) == []
+        assert last(runner(agent(own(body))).run(**asked())) == ""
     assert body.runs == 0
 
 

@@ -130,8 +130,8 @@ async def test_the_librarys_own_counts_are_read_where_the_client_is_not_gated(
     with recorder(counted.hooks, only=["google_adk"]):
         await RUN_WAYS[way](runner(agent(model)))
     ((inputs, outputs, cached, _),) = counted.totals
-    assert (inputs, outputs) == (COUNTED.input, COUNTED.output)
-    assert cached in (0, COUNTED.cached)  # older versions leave it out
+    left_out = COUNTED.cached if "Claude" in type(model).__name__ and not cached else 0
+    assert (inputs, outputs) == (COUNTED.input - left_out, COUNTED.output)  # older versions leave out what was cached
 
 
 # ------------------------------------------------------------------------------------------------- what hooks do

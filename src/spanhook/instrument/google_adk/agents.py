@@ -12,7 +12,7 @@ from spanhook import semconv
 from spanhook.instrument.google_adk.arguments import AGENT as CALL
 from spanhook.instrument.google_adk.contents import read_all
 from spanhook.instrument.google_adk.events import Events, event_of, event_output
-from spanhook.instrument.google_adk.runs import PROVIDER, RUN, name_of, refusal
+from spanhook.instrument.google_adk.runs import PROVIDER, RUN, name_of
 from spanhook.instrument.identities import as_id
 from spanhook.model import Adapter, Args, Attributes, Kwargs, Record, Request, current_record
 
@@ -77,6 +77,5 @@ AGENT = Adapter(
     answer=agent_answer,
     chunks=Events,
     answer_chunks=agent_events,
-    refusal=refusal,
     pools=True,
 )

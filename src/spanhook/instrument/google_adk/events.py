@@ -1,6 +1,5 @@
 """Events of a run: what an agent says last is the result, and an open question leaves the run interrupted."""
 
-from collections.abc import Iterator
 from typing import Any
 
 from google.adk.events.event import Event
@@ -53,10 +52,3 @@ def event_of(author: str, invocation_id: str, branch: Any, value: Any) -> Event:
     if isinstance(value, Event):
         return value
     return Event(author=author, invocation_id=invocation_id, branch=branch, content=said(value))
-
-
-def contained(error: BaseException) -> Iterator[BaseException]:
-    """The exceptions in a group, at any depth; none for what is no group."""
-    for one in error.exceptions if isinstance(error, BaseExceptionGroup) else ():
-        yield one
-        yield from contained(one)

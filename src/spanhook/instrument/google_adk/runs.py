@@ -12,9 +12,8 @@ from google.adk.agents.base_agent import BaseAgent
 from google.adk.events.event import Event
 
 from spanhook import semconv
-from spanhook.errors import Reject
 from spanhook.instrument.google_adk.contents import read, read_all, rewritten, said
-from spanhook.instrument.google_adk.events import Events, contained, event_of, event_output
+from spanhook.instrument.google_adk.events import Events, event_of, event_output
 from spanhook.instrument.identities import ids_in
 from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Request, current_record
 
@@ -81,11 +80,6 @@ def run_events(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Iterabl
     return (run_answer(instance, args, kwargs, value),)
 
 
-def refusal(error: BaseException) -> Reject | None:
-    """A rejection among what agents that ran at the same time have raised."""
-    return next((one for one in contained(error) if isinstance(one, Reject)), None)
-
-
 # ------------------------------------------------------------------------------------------------- identity
 
 
@@ -114,7 +108,6 @@ RUN = Adapter(
     answer=run_answer,
     chunks=Events,
     answer_chunks=run_events,
-    refusal=refusal,
     hosts=True,
     pools=True,
 )
