@@ -1,6 +1,7 @@
 """Hand-offs: a tool says that another agent goes on, or a model gives an agent a task.
 
-If one is refused, the model is told as the result of the tool, and its agent goes on.
+If one is refused, the model is told as the result of the tool, and its agent goes on. What an agent is given with a
+task, it reads in the session.
 """
 
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ from typing import Any
 from spanhook import semconv
 from spanhook.instrument.google_adk.arguments import TASK as CALL
 from spanhook.instrument.google_adk.runs import PROVIDER, name_of
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +89,6 @@ def task_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
     return Request(arguments=given, inputs=given)
 
 
-def task_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
-    given = change.inputs if change.arguments is None else change.arguments
-    task = _task(args, kwargs)
-    return CALL.having(args, kwargs, fc=task.model_copy(update={"args": dict(given or {})}))
-
-
 def task_output(result: Any) -> list[Message]:
     return [] if result is None else [{"role": "assistant", "parts": [{"type": "text", "content": str(result)}]}]
 
@@ -108,7 +103,5 @@ TASK = Adapter(
     start=task_start,
     request=task_request,
     output=task_output,
-    rewrite=task_rewrite,
-    takes=frozenset(("arguments", "inputs")),
     rejected=task_rejected,
 )

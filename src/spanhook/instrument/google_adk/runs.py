@@ -111,4 +111,13 @@ RUN = Adapter(
     hosts=True,
     pools=True,
 )
-WORKFLOW = replace(RUN, kind="run", layer="google_adk.workflow", start=workflow_start, rewrite=None, takes=frozenset())
+WORKFLOW = replace(
+    RUN,
+    kind="run",
+    verb="",
+    layer="google_adk.workflow",
+    start=workflow_start,
+    rewrite=None,
+    takes=frozenset(),
+    hosts=False,
+)

@@ -9,6 +9,8 @@ from dataclasses import replace
 from inspect import isasyncgen
 from typing import Any
 
+from google.adk.agents.base_agent import BaseAgent
+
 from spanhook import semconv
 from spanhook.instrument.google_adk.arguments import POOL
 from spanhook.instrument.google_adk.arguments import TOOL as CALL
@@ -171,8 +173,14 @@ def tool_rejected(instance: Any, args: Args, kwargs: Kwargs, reason: str) -> Any
     actions = getattr(context, "actions", None)
     if actions is not None:
         actions.transfer_to_agent = actions.escalate = None  # what a refused result has asked for
-    in_workflow = type(getattr(context, "_node", None)).__name__ == "_ToolNode"
-    return {"error": reason} if _call_id(instance, args, kwargs) and not in_workflow else None
+    return {"error": reason} if _call_id(instance, args, kwargs) and not _is_of_workflow(context) else None
+
+
+def _is_of_workflow(context: Any) -> bool:
+    """Whether a workflow has called the tool, as one of its nodes: older versions run it in a context of its own."""
+    if type(getattr(context, "_node", None)).__name__ == "_ToolNode":
+        return True
+    return not isinstance(getattr(getattr(context, "_invocation_context", None), "agent", None), BaseAgent)
 
 
 def tool_follows(
