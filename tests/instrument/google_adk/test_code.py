@@ -8,7 +8,6 @@ import pytest
 from spanhook import Hooks, Operation, Reject
 from spanhook.cli.conformance.libraries.google_adk_ways import (
     FOUND,
-    asked,
     coding,
     execution,
     executor,
@@ -16,10 +15,7 @@ from spanhook.cli.conformance.libraries.google_adk_ways import (
 )
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import recorder
-
-
-async def events_of(made: Any) -> list[Any]:
-    return [one async for one in made.run_async(**asked())]
+from tests.instrument.google_adk.made import events_of
 
 
 def results(events: list[Any]) -> list[str]:
@@ -63,7 +59,7 @@ def test_code_that_only_complains_has_failed(stdout: str, status: str) -> None:
     made = executor(Body())
     given = execution.CodeExecutionInput(code="print('tea')")
 
-    class Complaining(type(made)):
+    class Complaining(type(made)):  # pyright: ignore[reportUntypedBaseClass]
         def execute_code(self, invocation_context: Any, code_execution_input: Any) -> Any:
             super().execute_code(invocation_context, code_execution_input)
             return execution.CodeExecutionResult(stdout=stdout, stderr="no tea")

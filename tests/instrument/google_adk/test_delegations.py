@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance.libraries.google_adk_ways import agent, asked, last, own, runner
+from spanhook.cli.conformance.libraries.google_adk_ways import agent, last, own, runner
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import recorder
+from tests.instrument.google_adk.made import events_of, told
 
 pytestmark = pytest.mark.skipif(
     find_spec("google.adk.workflow") is None, reason="older versions have no workflows and no tasks"
@@ -21,14 +22,6 @@ def giving(body: Body) -> Any:
     turns = ("finish_task", {"result": "it is tea"}), "it is tea"
     second = agent(own(body, *turns), name="second", mode="task")
     return runner(agent(own(None, ("second", {"request": "Find tea."}), "done"), name="first", sub_agents=[second]))
-
-
-async def events_of(made: Any) -> list[Any]:
-    return [one async for one in made.run_async(**asked())]
-
-
-def told(events: list[Any], name: str) -> list[Any]:
-    return [found.response for one in events for found in one.get_function_responses() if found.name == name]
 
 
 def test_a_task_is_a_delegation_around_the_run_of_its_agent() -> None:

@@ -8,9 +8,7 @@ import pytest
 
 from spanhook import Hooks, Operation, Reject
 from spanhook.cli.conformance.libraries.google_adk_ways import (
-    ASK,
     RUN_WAYS,
-    asked,
     agent,
     own,
     runner,
@@ -19,6 +17,7 @@ from spanhook.cli.conformance.libraries.google_adk_ways import (
 from spanhook.cli.conformance.servers.openai_server import Tokens
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import recorder
+from tests.instrument.google_adk.made import events_of
 
 BasePlugin: Any = import_module("google.adk.plugins.base_plugin").BasePlugin
 tracing: Any = import_module("google.adk.telemetry.tracing")
@@ -57,9 +56,7 @@ class Plugin(BasePlugin):
 
 def made(heard: list[str], body: Body, *, plugin: bool) -> Any:
     given: dict[str, Any] = {} if plugin else {f"{one}_callback": noting(heard, one) for one in CALLBACKS}
-    return runner(
-        agent(own(body, ASKED, "done"), tool(Body()), **given), plugins=[Plugin(heard)] if plugin else None
-    )
+    return runner(agent(own(body, ASKED, "done"), tool(Body()), **given), plugins=[Plugin(heard)] if plugin else None)
 
 
 @pytest.mark.parametrize("plugin", [False, True], ids=["callbacks", "plugin"])
@@ -113,7 +110,7 @@ def test_its_spans_are_no_operations_of_their_own(monkeypatch: pytest.MonkeyPatc
             module = _module(name)
             if hasattr(module, "tracer"):
                 monkeypatch.setattr(module, "tracer", tracer)
-        asyncio.run(_drained(made([], Body(), plugin=False)))
+        asyncio.run(events_of(made([], Body(), plugin=False)))
     theirs = {one.name for one in seen.spans if (one.instrumentation_scope or one).name == "gcp.vertex.agent"}
     assert {"execute_tool look_up", "invoke_agent helper"} <= theirs
     assert counted == [
@@ -130,8 +127,3 @@ def _module(name: str) -> Any:
         return import_module(name)
     except ImportError:
         return None
-
-
-async def _drained(given: Any) -> None:
-    async for _ in given.run_async(**asked(ASK)):
-        pass

@@ -11,7 +11,6 @@ from spanhook import Hooks, Operation, Reject, Settings
 from spanhook.cli.conformance.libraries.google_adk_ways import (
     FOUND,
     agent,
-    asked,
     function_tool,
     own,
     runner,
@@ -19,6 +18,7 @@ from spanhook.cli.conformance.libraries.google_adk_ways import (
 from spanhook.cli.conformance.servers.openai_server import Tokens
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import recorder
+from tests.instrument.google_adk.made import events_of
 
 pytestmark = pytest.mark.skipif(
     find_spec("google.adk.workflow") is None, reason="older versions have no workflows and no tasks"
@@ -29,22 +29,13 @@ def workflow(*nodes: Any) -> Any:
     """A runner of a workflow whose nodes run one after the other."""
     module: Any = import_module("google.adk.workflow")
     edges = [("START", *nodes)]
-    return runner_of(module.Workflow(name="flow", edges=edges))
-
-
-def runner_of(node: Any) -> Any:
-    made = runner(None, node=node)
-    return made
+    return runner(None, node=module.Workflow(name="flow", edges=edges))
 
 
 def asking(node_input: Any) -> dict[str, str]:
     """What the tool is asked."""
     del node_input
     return {"query": "tea"}
-
-
-async def events_of(made: Any) -> list[Any]:
-    return [one async for one in made.run_async(**asked())]
 
 
 def outputs(events: list[Any]) -> list[Any]:

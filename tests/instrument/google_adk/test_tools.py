@@ -1,9 +1,8 @@
 """Tools: every sort of them, what hooks see and answer, failures, approval, threads, live runs, MCP servers."""
 
 import asyncio
-import contextlib
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,17 +12,11 @@ from pydantic import BaseModel
 
 from spanhook import Hooks, Operation, Reject
 from spanhook.cli.conformance.libraries.google_adk_ways import (
-    ASK,
     FOUND,
     RUN_WAYS,
-    SESSION,
-    USER,
     LlmResponse,
     Own,
-    RunConfig,
     agent,
-    asked,
-    async_tool,
     content,
     context_of,
     function_tool,
@@ -37,32 +30,9 @@ from spanhook.cli.conformance.libraries.google_adk_ways import (
 )
 from spanhook.cli.conformance.subject import RAISED, Body, Broken
 from spanhook.testing import recorder
-
-_config: Any = import_module("google.adk.agents.run_config")
-_queue: Any = import_module("google.adk.agents.live_request_queue")
-_connection: Any = import_module("google.adk.models.base_llm_connection")
+from tests.instrument.google_adk.made import TOOLS, events_of, refusing, told
 
 ASKED = ("look_up", {"query": "tea"})
-MAKES = {"function": tool, "async function": async_tool, "own": own_tool}
-
-
-def refusing(kind: Any = "tool.execute", phase: str = "before") -> Hooks:
-    hooks = Hooks()
-
-    def refuse(op: Operation) -> None:
-        raise Reject("not today")
-
-    getattr(hooks, phase)(kind)(refuse)
-    return hooks
-
-
-async def events_of(made: Any, **given: Any) -> list[Any]:
-    return [one async for one in made.run_async(**asked(**given))]
-
-
-def told(events: list[Any]) -> list[Any]:
-    """What the model was told."""
-    return [found.response for one in events for found in one.get_function_responses()]
 
 
 def run(*given: Any, turns: Any = (ASKED, "done")) -> list[Any]:
@@ -84,7 +54,7 @@ def test_what_a_hook_sees_of_a_call() -> None:
     assert attributes["gen_ai.tool.description"] == "Look something up."
 
 
-@pytest.mark.parametrize("make", MAKES.values(), ids=MAKES)
+@pytest.mark.parametrize("make", TOOLS.values(), ids=TOOLS)
 @pytest.mark.parametrize(("answer", "result"), [("tea", {"result": "tea"}), ({"a": 1}, {"a": 1})])
 def test_an_answer_is_a_result(make: Any, answer: Any, result: Any) -> None:
     body, hooks = Body(), Hooks()
@@ -94,7 +64,7 @@ def test_an_answer_is_a_result(make: Any, answer: Any, result: Any) -> None:
     assert body.runs == 0
 
 
-@pytest.mark.parametrize("make", MAKES.values(), ids=MAKES)
+@pytest.mark.parametrize("make", TOOLS.values(), ids=TOOLS)
 def test_a_tool_that_fails_raises_as_without(make: Any) -> None:
     failed, hooks = list[Any](), Hooks()
     hooks.on_error("tool.execute")(lambda op: failed.append(op.name))
@@ -114,7 +84,7 @@ def test_a_tool_that_says_that_it_has_failed_is_an_error() -> None:
     assert (seen.spans[1].attributes or {})["spanhook.status"] == "error"
 
 
-@pytest.mark.parametrize("make", MAKES.values(), ids=MAKES)
+@pytest.mark.parametrize("make", TOOLS.values(), ids=TOOLS)
 def test_a_result_that_is_refused_is_not_told(make: Any) -> None:
     body = Body()
     with recorder(refusing(phase="after")):
@@ -241,108 +211,18 @@ def test_a_tool_that_waits_for_approval_is_not_executed() -> None:
 
 
 def test_a_hand_off_that_an_applications_tool_asks_for_is_gated() -> None:
-    def escalate(tool_context: tools.ToolContext) -> str:
+    def escalate(tool_context: Any) -> str:
         """Ask somebody else."""
         tool_context.actions.transfer_to_agent = "second"
         return "done"
 
+    escalate.__annotations__["tool_context"] = tools.ToolContext
     for hooks in (refusing("agent.delegate"), refusing(phase="after")):
         body = Body()
         first = agent(own(None, ("escalate", {}), "by myself"), escalate, sub_agents=[agent(own(body), name="second")])
         with recorder(hooks):
             assert last(asyncio.run(events_of(runner(first)))) == "by myself"
         assert body.runs == 0
-
-
-# ------------------------------------------------------------------------------------------------- live runs
-
-
-class Connection(_connection.BaseLlmConnection):
-    """A live connection on which a model asks for a tool, and then says that it is done."""
-
-    def __init__(self) -> None:
-        self.told, self.answered = list[Any](), asyncio.Event()
-
-    async def send_history(self, history: Any) -> None:
-        del history
-
-    async def send_content(self, content: Any) -> None:
-        found = [one.function_response.response for one in content.parts if one.function_response]
-        self.told += found
-        if found:
-            self.answered.set()
-
-    async def send_realtime(self, blob: Any) -> None:
-        del blob
-
-    async def receive(self) -> AsyncIterator[Any]:
-        call = types.FunctionCall(id="call_1", name="look_up", args={"query": "tea"})
-        yield LlmResponse(content=types.Content(role="model", parts=[types.Part(function_call=call)]))
-        await self.answered.wait()
-        yield LlmResponse(content=content("done", "model"), turn_complete=True)
-        await asyncio.Event().wait()
-
-    async def close(self) -> None:
-        return None
-
-
-class Live(Own):
-    connection: Any = None
-
-    @contextlib.asynccontextmanager
-    async def connect(self, llm_request: Any) -> AsyncIterator[Any]:
-        yield self.connection
-
-
-async def live(given: Any, *, pool: bool) -> list[Any]:
-    """What the model of a live run is told of its tool."""
-    connection, queue = Connection(), _queue.LiveRequestQueue()
-    made = runner(agent(Live(connection=connection), given))
-    await made.session_service.create_session(app_name="app", user_id=USER, session_id=SESSION)
-    queue.send_content(content(ASK))
-    threads = _config.ToolThreadPoolConfig() if pool else None
-    config = RunConfig(response_modalities=["TEXT"], tool_thread_pool_config=threads)
-    where = {"user_id": USER, "session_id": SESSION, "live_request_queue": queue, "run_config": config}
-    async with contextlib.aclosing(made.run_live(**where)) as events:
-        async for event in events:
-            if event.turn_complete:
-                break
-    return connection.told
-
-
-@pytest.mark.parametrize("pool", [False, True])
-@pytest.mark.parametrize("make", MAKES.values(), ids=MAKES)
-def test_a_tool_of_a_live_run_is_gated_in_a_thread_or_not(make: Callable[[Body], Any], pool: bool) -> None:
-    body, counted, hooks = Body(), list[str](), Hooks()
-    hooks.before("*")(lambda op: counted.append(op.kind))
-    with recorder(hooks):
-        assert asyncio.run(live(make(body), pool=pool)) == [{"result": FOUND}]
-    assert (counted, body.runs) == (["agent.invoke", "tool.execute"], 1)
-    with recorder(refusing()):
-        assert asyncio.run(live(make(body), pool=pool)) == [{"error": "not today"}]
-    assert body.runs == 1
-
-
-def test_a_tool_that_streams_in_a_live_run_is_gated() -> None:
-    body = Body()
-
-    async def look_up(query: str) -> AsyncIterator[str]:
-        """Look something up."""
-        body.run(query)
-        yield FOUND
-
-    with recorder(Hooks()) as seen:
-        asyncio.run(live(look_up, pool=False))
-    assert ("execute_tool look_up", 1) == (seen.spans[0].name, body.runs)
-    with recorder(refusing()):
-        asyncio.run(live(look_up, pool=False))
-    assert body.runs == 1
-
-
-def test_a_refused_live_run_opens_no_connection() -> None:
-    hooks = refusing("agent.invoke")
-    with recorder(hooks), pytest.raises(Reject, match="not today"):
-        asyncio.run(live(tool(Body()), pool=False))
 
 
 # ------------------------------------------------------------------------------------------------- MCP

@@ -22,7 +22,8 @@ def _point(place: str, adapter: str, choose: str = "", *, mode: str = "astream",
         adapter=f"{_HERE}.{adapter}",
         choose=f"{_HERE}.{choose}" if choose else "",
         mode=mode,
-        **{"overrides": "." in name, **given},
+        overrides="." in name,
+        **given,
     )
 
 

@@ -28,8 +28,13 @@ from spanhook.cli.conformance.libraries.google_adk_ways import (
 from spanhook.cli.conformance.servers.openai_server import Reply
 from spanhook.cli.conformance.subject import OVER_HTTP, PLANTED, Subject, Ungated
 
+
+def _planted(_asked: Any) -> Any:
+    return content(PLANTED)
+
+
 _SAID: dict[str, Any] = {"asked": ASK, "said": Reply.text}
-_RUN: dict[str, Any] = {"asked": ASK, "answer": "an answer", "rewrites": lambda _asked: content(PLANTED)}
+_RUN: dict[str, Any] = {"asked": ASK, "answer": "an answer", "rewrites": _planted}
 _TOLD: dict[str, Any] = {"raises": False, "said": FOUND}
 _WAYS = {**RUN_WAYS, **THREAD_WAYS}
 
