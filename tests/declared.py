@@ -23,6 +23,7 @@ _ALONE = frozenset(
         "crewai",
         "dspy",
         "fast_agent",
+        "google_adk",
         "haystack",
         "langgraph_api",
         "litellm",

@@ -151,6 +151,14 @@ _CASES = (
         is_async=True,
     ),
     Case(
+        name="google_adk",
+        about="Google ADK run, 3 LLM and 2 tool calls",
+        make="google_adk:arun",
+        needs="google.adk",
+        count=20,
+        is_async=True,
+    ),
+    Case(
         name="haystack",
         about="Haystack run, 3 LLM and 2 tool calls",
         make="haystack:arun",

@@ -1,6 +1,7 @@
 """The steps of a stream that is running: the consumer's next chunk, with the operation's context around it."""
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -162,6 +163,8 @@ class Steps(Holding, ABC):
 
     async def _completed(self, op: Record, chunk: Any) -> Any:
         """The source has ended, or given the chunk that completes it: what the consumer gets instead."""
+        if self.adapter.drains and chunk is not END:
+            return await self._drained(op, chunk)
         op.buffered = op.buffered or self.adapter.result_last
         await self._finish(op)
         outcome(op)
@@ -170,6 +173,21 @@ class Steps(Holding, ABC):
         self._buffer = answer_chunks(op, self._body)
         self.plain, self.dead = False, True
         return self._buffer.popleft()
+
+    async def _drained(self, op: Record, chunk: Any) -> Any:
+        """Read what follows the chunk that completes the source, which has ended then."""
+        self._read_on()
+        chunks, method = deque([chunk]), "__anext__" if self.is_async else "__next__"
+        while not op.ended and (following := await self._next(op, method, ())) is not END:
+            chunks.append(following)
+        self._buffer = answer_chunks(op, self._body) if op.replaced else chunks
+        self.plain, self.dead = False, True
+        return self._buffer.popleft()
+
+    def _read_on(self) -> None:
+        """From now on, only its end completes the source."""
+        if self._reading is not None:
+            self._reading.ends_complete = False
 
     async def _stopped(self, op: Record, error: BaseException) -> Any:
         """The source is exhausted or has failed. The stream's context is current."""

@@ -145,6 +145,8 @@ class Track(Steps):
     async def _buffered(self, op: Record) -> Any:
         """Hold the whole stream back until the hooks have seen its result."""
         op.buffered = True
+        if self.adapter.drains:
+            self._read_on()
         chunks: deque[Any] = deque()
         method = "__anext__" if self.is_async else "__next__"
         while not op.ended and (chunk := await self._next(op, method, ())) is not END:

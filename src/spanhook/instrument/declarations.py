@@ -204,6 +204,16 @@ INSTRUMENTORS = {
             knows=("starlette",),
         ),
         Declaration(
+            "google_adk",
+            instrumentor="spanhook.instrument.google_adk:GoogleADKInstrumentor",
+            requirement="google-adk >= 1.33, < 3",
+            extra="google-adk",
+            module="google.adk",
+            aliases=("google.adk", "adk"),
+            tracing=Tracing(("gcp.vertex.agent",), "always"),
+            variables=("ADK_", "GOOGLE_"),
+        ),
+        Declaration(
             "google_genai",
             instrumentor="spanhook.instrument.google_genai:GoogleGenAIInstrumentor",
             requirement="google-genai >= 1.22, < 4",

@@ -139,7 +139,6 @@ _AGENTS = (
         "claude_agent_sdk", ALL, tracing=Tracing((), "the Claude Code it starts, with CLAUDE_CODE_ENABLE_TELEMETRY=1")
     ),
     Known("fastmcp", TOOLS, tracing=Tracing(("fastmcp",), "unless FASTMCP_TELEMETRY_MODE=off")),
-    Known("google.adk", ALL, tracing=Tracing(("gcp.vertex.agent",), "always")),
     Known("livekit.agents", ALL, tracing=Tracing(("livekit-agents",), "always")),
     Known(
         "pipecat", ALL, ("pipecat-ai",), tracing=Tracing(("pipecat",), "if the application sets enable_tracing=True")

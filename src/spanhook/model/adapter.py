@@ -256,6 +256,8 @@ class Adapter:
         ends_complete: A stream's operation ends with the chunk that completes it, for consumers that read no further.
         result_last: With ``ends_complete``: the chunk that completes the stream is the whole result, and hooks decide
             about it before it goes out.
+        drains: With ``result_last``: what follows that chunk belongs to the result. It is read at once, so that the
+            operation does not last while the consumer acts on the result.
         opaque: The stream runs no application code, so no context is attached around its steps.
         model_layer: This is a framework's view of a model or tool: a call directly inside it that carries its request,
             such as a client's, is its transport; see ``absorption``.
@@ -320,6 +322,7 @@ class Adapter:
     follows: Callable[[Any, Args, Kwargs, Any, BaseException | None], Iterable["Following"]] | None = None
     ends_complete: bool = False
     result_last: bool = False
+    drains: bool = False
     opaque: bool = False
     model_layer: bool = False
     relays: bool = False

@@ -1,0 +1,123 @@
+"""Runs: ``Runner.run_async``, in which ``run`` and every server of the library end, and ``run_live``.
+
+The run of a runner whose root is an agent is that agent's run. What it is asked is gated before it becomes part of the
+session. A workflow, which is no agent, is a run in which agents run.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from google.adk.agents.base_agent import BaseAgent
+from google.adk.events.event import Event
+
+from spanhook import semconv
+from spanhook.instrument.google_adk.contents import read, read_all, rewritten, said
+from spanhook.instrument.google_adk.events import Events, event_of, event_output
+from spanhook.instrument.identities import ids_in
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Request, current_record
+
+PROVIDER = "google_adk"
+
+
+def name_of(agent: Any) -> str:
+    """An agent's name; its class's if it has none."""
+    return str(getattr(agent, "name", None) or type(agent).__name__)
+
+
+def chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
+    """The adapter of a run; ``None`` for one that goes on in a method that it overrides."""
+    op = current_record()
+    is_same = op is not None and op.adapter in (RUN, WORKFLOW) and op.instance is instance
+    if is_same and op is not None and op.called and not op.ended:
+        return None
+    return RUN if isinstance(getattr(instance, "agent", None), BaseAgent) else WORKFLOW
+
+
+def run_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
+    return {semconv.GEN_AI_PROVIDER_NAME: PROVIDER, semconv.GEN_AI_AGENT_NAME: name_of(instance.agent)}
+
+
+def workflow_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
+    return {semconv.GEN_AI_WORKFLOW_NAME: name_of(getattr(instance, "agent", None) or instance)}
+
+
+# ------------------------------------------------------------------------------------------------- input
+
+
+def _asked(kwargs: Kwargs) -> list[Any]:
+    message = kwargs.get("new_message")
+    return [] if message is None else [message]
+
+
+def run_request(instance: Any, _args: Args, kwargs: Kwargs) -> Request:
+    """The message; what was said before is the session's."""
+    system = getattr(getattr(instance, "agent", None), "instruction", None)
+    return Request(
+        messages=read_all(_asked(kwargs)),
+        system=system if isinstance(system, str) else "",
+        inputs=kwargs.get("new_message"),
+    )
+
+
+def run_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    given = _asked(kwargs) if change.inputs is None else [said(change.inputs, "user")]
+    messages = rewritten(given, replace(change, inputs=None))
+    if len(messages) != 1:
+        raise ValueError(f"a run is asked one message; messages= has {len(messages)}")
+    return args, {**kwargs, "new_message": messages[0]}
+
+
+# ------------------------------------------------------------------------------------------------- output
+
+
+def run_answer(instance: Any, _args: Args, kwargs: Kwargs, value: Any) -> Event:
+    author = name_of(getattr(instance, "agent", None) or instance)
+    return event_of(author, str(kwargs.get("invocation_id") or ""), None, value)
+
+
+def run_events(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Iterable[Any]:
+    return (run_answer(instance, args, kwargs, value),)
+
+
+# ------------------------------------------------------------------------------------------------- identity
+
+
+def run_identity(_instance: Any, _args: Args, kwargs: Kwargs) -> Mapping[str, str]:
+    """User and session as the run is called with; the tenant, of what the application gave besides."""
+    found = ids_in((kwargs, kwargs.get("state_delta"), run_metadata(_instance, _args, kwargs)))
+    return {name: value for name, value in found.items() if value}
+
+
+def run_metadata(_instance: Any, _args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
+    given = getattr(kwargs.get("run_config"), "custom_metadata", None)
+    return dict(given) if isinstance(given, Mapping) else {}
+
+
+RUN = Adapter(
+    kind="agent.invoke",
+    layer="google_adk.run",
+    start=run_start,
+    identity=run_identity,
+    metadata=run_metadata,
+    request=run_request,
+    message=read,
+    output=event_output,
+    rewrite=run_rewrite,
+    takes=frozenset(("inputs", "messages")),
+    answer=run_answer,
+    chunks=Events,
+    answer_chunks=run_events,
+    hosts=True,
+    pools=True,
+)
+WORKFLOW = replace(
+    RUN,
+    kind="run",
+    verb="",
+    layer="google_adk.workflow",
+    start=workflow_start,
+    rewrite=None,
+    takes=frozenset(),
+    hosts=False,
+)
