@@ -134,6 +134,15 @@ INSTRUMENTORS = {
             knows=("starlette",),
         ),
         Declaration(
+            "agent_framework",
+            instrumentor="spanhook.instrument.agent_framework:AgentFrameworkInstrumentor",
+            requirement="agent-framework-core >= 1.0, < 2",
+            extra="agent-framework",
+            mark=("_agents.py",),
+            aliases=("agent-framework",),
+            tracing=Tracing(("agent_framework",), "TODO"),
+        ),
+        Declaration(
             "aiobotocore",
             instrumentor="spanhook.instrument.aiobotocore:AiobotocoreInstrumentor",
             requirement="aiobotocore >= 2.13.1, < 4",
