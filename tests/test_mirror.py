@@ -78,6 +78,8 @@ WHOLE = {
     "instrument/smolagents/test_application": "the library as its users see it",
     "instrument/haystack/test_application": "the library as its users see it",
     "instrument/haystack/test_native": "the library's own hooks and spans, of all of its modules",
+    "instrument/agent_framework/test_application": "the library as its users see it",
+    "instrument/agent_framework/test_native": "the library's own middleware and spans, of all of its modules",
     "instrument/strands/test_application": "the library as its users see it",
     "instrument/strands/test_native": "the library's own hooks and spans, of all of its modules",
     "instrument/pydantic_ai/test_ways_around": "every way in, for those who want to get around it",

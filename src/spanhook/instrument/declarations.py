@@ -140,7 +140,8 @@ INSTRUMENTORS = {
             extra="agent-framework",
             mark=("_agents.py",),
             aliases=("agent-framework",),
-            tracing=Tracing(("agent_framework",), "TODO"),
+            tracing=Tracing(("agent_framework",), "unless ENABLE_INSTRUMENTATION=false; version 1.0 if that is true"),
+            variables=("ENABLE_",),
         ),
         Declaration(
             "aiobotocore",
