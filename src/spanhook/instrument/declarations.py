@@ -138,7 +138,6 @@ INSTRUMENTORS = {
             instrumentor="spanhook.instrument.agent_framework:AgentFrameworkInstrumentor",
             requirement="agent-framework-core >= 1.0, < 2",
             extra="agent-framework",
-            mark=("_agents.py",),
             aliases=("agent-framework",),
             tracing=Tracing(("agent_framework",), "unless ENABLE_INSTRUMENTATION=false; version 1.0 if that is true"),
             variables=("ENABLE_",),

@@ -1,10 +1,12 @@
 """Hand-offs between the agents of a workflow of ``agent-framework-orchestrations``: the library notes one where an
 agent's model calls the tool that stands for another agent, and runs that agent next.
 
-A refused hand-off is told to the model as an error of the tool.
+A refused hand-off is the result of that tool, which the model is told.
 """
 
 from typing import Any
+
+from agent_framework import FunctionTool
 
 from spanhook import semconv
 from spanhook.instrument.agent_framework.describing import PROVIDER
@@ -45,10 +47,18 @@ def handoff_answer(_instance: Any, _args: Args, _kwargs: Kwargs, _value: Any) ->
     raise TypeError("a hand-off cannot be answered, only refused")
 
 
+def handoff_rejected(_instance: Any, args: Args, kwargs: Kwargs, reason: str) -> Any:
+    """What the model is told. A middleware leaves its result in the context; nobody reads what it returns."""
+    context = CALL.given(args, kwargs, "context")
+    context.result = FunctionTool.parse_result(f"Error: {reason}")
+    return context.result
+
+
 HANDOFF = Adapter(
     kind="agent.delegate",
     layer="agent_framework.handoff",
     start=handoff_start,
     request=handoff_request,
     answer=handoff_answer,
+    rejected=handoff_rejected,
 )
