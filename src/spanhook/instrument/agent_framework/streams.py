@@ -1,6 +1,6 @@
 """The streams that the library hands out at once, and that begin when they are read."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 from agent_framework import ResponseStream
@@ -20,6 +20,7 @@ class Handed:
         self._wrapped, self._finalize = wrapped, finalize
         self._passed: list[Any] = []
         self._final: tuple[Any, ...] = ()
+        self.closing = False
 
     async def steps(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         """The updates of the library's own stream. When they end, it has its response."""
@@ -32,19 +33,37 @@ class Handed:
                 yield update
             if isinstance(made, ResponseStream):
                 self._final = (await made.get_final_response(),)
-        except GeneratorExit:  # its consumer has stopped; of its own errors, it takes care itself
-            await _closed(made)
+        except GeneratorExit:  # of its own errors, it takes care itself
+            if self.closing:  # one that nobody holds any more is left to the garbage collector, as without spanhook
+                await _closed(made)
             raise
 
     def around(self, stream: Any) -> Any:
         """The stream of the operation as the library's object."""
-        return ResponseStream(stream, finalizer=self._finalized)
+        return ResponseStream(_Read(stream, self), finalizer=self._finalized)
 
     def _finalized(self, updates: Sequence[Any]) -> Any:
         passed = self._passed
         if self._final and len(passed) == len(updates) and all(map(_is, passed, updates)):
             return self._final[0]
         return self._finalize(updates)
+
+
+class _Read:
+    """The stream of an operation, as the library's object reads and closes it."""
+
+    def __init__(self, stream: Any, handed: Handed) -> None:
+        self._stream, self._handed = stream, handed
+
+    def __aiter__(self) -> "_Read":
+        return self
+
+    def __anext__(self) -> Awaitable[Any]:
+        return self._stream.__anext__()
+
+    async def aclose(self) -> None:
+        self._handed.closing = True
+        await self._stream.aclose()
 
 
 def _is(one: Any, other: Any) -> bool:
