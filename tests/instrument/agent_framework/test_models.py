@@ -1,5 +1,6 @@
 """Models: what hooks see of a request and make of it, answers, usage, structured output, what is sent on."""
 
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -18,7 +19,6 @@ from spanhook.cli.conformance.libraries.agent_framework_ways import (
     openai_client,
     responses_client,
     tool,
-    used,
 )
 from spanhook.cli.conformance.servers.openai_server import Call, OpenAIServer, Reply, Tokens
 from spanhook.cli.conformance.subject import Body
@@ -154,7 +154,7 @@ async def test_parts_of_usage(stream: bool) -> None:
             made.usage_details.update(more)
             return made
 
-        async def _updates(self, messages: Any) -> Any:
+        async def _updates(self, messages: Any) -> AsyncIterator[Any]:
             async for update in super()._updates(messages):
                 for content in update.contents:
                     if content.type == "usage":
@@ -214,7 +214,7 @@ async def test_every_turn_over_http_is_one_call(name: str, stream: bool, server:
     looked, hooks, kinds, totals = Body(), Hooks(), list[str](), list[int]()
     hooks.before("*")(lambda op: kinds.append(op.kind))
     hooks.after("agent.invoke")(lambda op: totals.append(op.usage.total_tokens))
-    calls = [Call("look_up", {"query": "tea"}, id="call_1"), Call("look_up", {"query": "milk"}, id="call_2")]
+    calls = Call("look_up", {"query": "tea"}, id="call_1"), Call("look_up", {"query": "milk"}, id="call_2")
     server.script(Reply(calls=calls), Reply("done"))
     sent = sdk.AsyncOpenAI(base_url=server.url, api_key="test", max_retries=0)
     client = closing(getattr(clients, name)(model="gpt-4o-mini", async_client=sent))
@@ -243,5 +243,3 @@ async def test_a_call_of_the_same_sdk_inside_of_a_client_is_its_own(server: Open
         with recorder(hooks):
             await Judging().get_response(messages())
     assert named == ["own", "judge"]
-
-

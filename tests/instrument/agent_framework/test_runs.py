@@ -34,12 +34,17 @@ async def test_what_a_hook_sees_of_a_run() -> None:
     assert seen == [("helper", "Be brief.", parts, Reply.text, Reply.text)]
     (run,) = [one for one in recorded.spans if (one.attributes or {}).get("spanhook.kind") == "agent.invoke"]
     attributes = run.attributes or {}
-    assert (attributes["gen_ai.agent.id"], attributes["gen_ai.provider.name"]) == ("agent-1", "microsoft.agent_framework")
+    assert (attributes["gen_ai.agent.id"], attributes["gen_ai.provider.name"]) == (
+        "agent-1",
+        "microsoft.agent_framework",
+    )
 
 
 async def test_whose_run_it_is() -> None:
     seen, hooks = list[Any](), Hooks()
-    hooks.before("llm.call")(lambda op: seen.append((op.identity.user_id, op.identity.tenant_id, op.identity.session_id)))
+    hooks.before("llm.call")(
+        lambda op: seen.append((op.identity.user_id, op.identity.tenant_id, op.identity.session_id))
+    )
     with recorder(hooks):
         made = agent(Own())
         session = made.create_session(session_id="session-1")
@@ -59,7 +64,8 @@ async def test_a_rewritten_prompt_arrives(way: str) -> None:
 
 @pytest.mark.parametrize("way", AGENT_WAYS)
 @pytest.mark.parametrize(
-    "answer", ["tea", [Message("assistant", ["tea"])], framework.AgentResponse(messages=[Message("assistant", ["tea"])])]
+    "answer",
+    ["tea", [Message("assistant", ["tea"])], framework.AgentResponse(messages=[Message("assistant", ["tea"])])],
 )
 async def test_what_an_answer_may_be(answer: Any, way: str) -> None:
     body, hooks = Body(), Hooks()

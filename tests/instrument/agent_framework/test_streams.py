@@ -54,7 +54,10 @@ def statuses(seen: Recorder) -> dict[str, Any]:
 async def test_it_is_the_librarys_own_object() -> None:
     hooks = Hooks()
     hooks.before("*")(lambda op: None)
-    for made in (lambda: agent(Talking()).run(ASK, stream=True), lambda: Talking().get_response(messages(), stream=True)):
+    for made in (
+        lambda: agent(Talking()).run(ASK, stream=True),
+        lambda: Talking().get_response(messages(), stream=True),
+    ):
         with recorder(hooks):
             stream = made()
             assert type(stream) is framework.ResponseStream
@@ -138,14 +141,14 @@ async def test_each_of_its_steps_may_be_read_in_a_task_of_its_own(monkeypatch: p
         stream, said = agent(Talking()).run(ASK, stream=True), list[str]()
         while True:
             try:
-                said.append((await asyncio.create_task(anext(stream))).text)
+                said.append((await asyncio.create_task(step(stream))).text)
             except StopAsyncIteration:
                 break
     assert "".join(said) == "".join(WORDS)
     assert statuses(seen) == {"chat own": "success", "invoke_agent helper": "success"}
 
 
-async def anext(stream: Any) -> Any:
+async def step(stream: Any) -> Any:
     return await stream.__anext__()
 
 
@@ -278,7 +281,9 @@ async def test_clients_that_give_their_streams_otherwise(kind: str) -> None:
         async def _inner_get_response(self, *, messages: Any, stream: bool, options: Any, **_given: Any) -> Any:
             if not stream:
                 return await self._response(messages)
-            return self._build_response_stream(self._updates(messages)) if kind == "coroutine" else self._updates(messages)
+            return (
+                self._build_response_stream(self._updates(messages)) if kind == "coroutine" else self._updates(messages)
+            )
 
     with recorder(hooks) as seen:
         assert (await Odd().get_response(messages())).text == Reply.text

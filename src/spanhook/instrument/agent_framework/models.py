@@ -58,7 +58,8 @@ def _described(tool: Any) -> Mapping[str, Any]:
 
 def _name(tool: Mapping[str, Any]) -> str:
     function = tool.get("function")
-    return str((function.get("name") if isinstance(function, Mapping) else None) or tool.get("name") or tool.get("type"))
+    named = function if isinstance(function, Mapping) else tool
+    return str(named.get("name") or tool.get("type"))
 
 
 def model_request(instance: Any, _args: Args, kwargs: Kwargs) -> Request:

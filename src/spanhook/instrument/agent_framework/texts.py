@@ -9,6 +9,7 @@ from spanhook.model import ChunkText, Leaf, Route
 _TEXT = frozenset(("text", "text_reasoning"))
 _WITHOUT_TEXT = frozenset(("usage",))
 
+
 class UpdateTexts:
     """Reads and writes them; see ``Adapter.texts``."""
 
@@ -28,14 +29,21 @@ class UpdateTexts:
     def write(self, chunk: Any, texts: Mapping[Route, str]) -> Any:
         if not texts:
             return _without_raw(chunk)
-        contents = list(chunk.contents)
-        for (_, place, name), text in texts.items():
+        contents: list[Any] = list(chunk.contents)
+        for route, text in texts.items():
+            place, name = _place(route)
             contents[place] = _with(contents[place], name, text)
         return _with(chunk, "contents", contents)
 
     def more(self, chunk: Any, leaf: Leaf, text: str) -> Any:
-        _, place, name = leaf.route
-        return _with(chunk, "contents", [_with(chunk.contents[place], str(name), text)])
+        place, name = _place(leaf.route)
+        return _with(chunk, "contents", [_with(chunk.contents[place], name, text)])
+
+
+def _place(route: Route) -> tuple[int, str]:
+    """Which content a text is in, and where there."""
+    _, place, name = route
+    return int(place), str(name)
 
 
 def _arguments(content: Any, route: Route) -> Iterable[Leaf]:

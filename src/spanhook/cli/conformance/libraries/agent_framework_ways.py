@@ -32,7 +32,7 @@ class Plain(framework.BaseChatClient):
     model = "own"
 
     def __init__(self, body: Body | None = None, *turns: Turn, **given: Any) -> None:
-        super().__init__(**given)
+        framework.BaseChatClient.__init__(self, **given)
         self.script(body, *turns)
 
     def script(self, body: Body | None, *turns: Turn) -> None:
@@ -68,7 +68,7 @@ class Own(framework.FunctionInvocationLayer, framework.ChatMiddlewareLayer, _spa
     """The same with all that clients of the library have: the calls of tools, middleware, spans."""
 
     def __init__(self, body: Body | None = None, *turns: Turn, **given: Any) -> None:
-        super().__init__(**given)  # of which no class takes arguments by place
+        framework.FunctionInvocationLayer.__init__(self, **given)  # no layer takes arguments by place
         self.script(body, *turns)
 
 
@@ -120,6 +120,10 @@ def asking(body: Body) -> Any:
     return agent(Own(body))
 
 
+def _of_agent(update: Any) -> Any:
+    return framework.AgentResponseUpdate(contents=update.contents, role=update.role)
+
+
 def own_agent(body: Body) -> Any:
     """An agent of a class of the application's own, without the library's."""
 
@@ -129,8 +133,7 @@ def own_agent(body: Body) -> Any:
             if not stream:
                 return self._once(client, asked)
             told = client.get_response(asked, stream=True)
-            update, response = framework.AgentResponseUpdate, framework.AgentResponse
-            return told.map(lambda one: update(contents=one.contents, role=one.role), response.from_updates)
+            return told.map(_of_agent, framework.AgentResponse.from_updates)
 
         async def _once(self, client: Any, asked: Any) -> Any:
             return framework.AgentResponse(messages=(await client.get_response(asked)).messages)
@@ -221,13 +224,21 @@ async def _both(made: Any) -> str:
 
 async def _mapped(made: Any) -> str:
     """What a stream says that reads another."""
-    return await _streamed(made.map(lambda one: one, lambda _updates: None))
+    return await _streamed(made.map(_same, _same))
+
+
+def _same(given: Any) -> Any:
+    return given
 
 
 async def _hooked(made: Any) -> str:
     """What a stream says to the library's own hooks."""
     said = list[str]()
-    await made.with_transform_hook(lambda one: said.append(one.text)).get_final_response()
+
+    def hear(update: Any) -> None:
+        said.append(update.text)
+
+    await made.with_transform_hook(hear).get_final_response()
     return "".join(said)
 
 
