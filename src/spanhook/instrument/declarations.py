@@ -29,6 +29,7 @@ class Declaration:
         requirement: Its distribution and supported versions, as in a requirements file.
         extra: The extra of spanhook that installs it.
         module: The module to import; its name unless given.
+        beside: Modules of other distributions of its makers that have more of its points.
         mark: Files or folders of which its package has one, if other packages use the module's name too.
         layer: The unique prefix of its adapters' layers.
         aliases: Names that users may use besides its own and its distribution's.
@@ -45,6 +46,7 @@ class Declaration:
 
     __slots__ = (
         "aliases",
+        "beside",
         "doubled",
         "extra",
         "instrumentor",
@@ -71,6 +73,7 @@ class Declaration:
         requirement: str,
         extra: str,
         module: str = "",
+        beside: "tuple[str, ...]" = (),
         mark: "tuple[str, ...]" = (),
         layer: str = "",
         aliases: "tuple[str, ...]" = (),
@@ -88,7 +91,7 @@ class Declaration:
         self.module, self.layer, self.aliases, self.knows = module or library, layer or library, aliases, knows
         self.words, self.unlike, self.doubled = words or (plain(library),), unlike, doubled
         self.swallowing, self.tracing, self.variables, self.kinds = swallowing, tracing, variables, kinds
-        self.mark, self.late = mark, late
+        self.mark, self.late, self.beside = mark, late, beside
 
     @property
     def distribution(self) -> str:
@@ -138,6 +141,7 @@ INSTRUMENTORS = {
             instrumentor="spanhook.instrument.agent_framework:AgentFrameworkInstrumentor",
             requirement="agent-framework-core >= 1.0, < 2",
             extra="agent-framework",
+            beside=("agent_framework_orchestrations",),
             aliases=("agent-framework",),
             tracing=Tracing(("agent_framework",), "unless ENABLE_INSTRUMENTATION=false; version 1.0 if that is true"),
             variables=("ENABLE_",),

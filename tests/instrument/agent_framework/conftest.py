@@ -1,8 +1,6 @@
 """Agent Framework's tests, with the warnings of the library's own code left as warnings."""
 
-from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -15,17 +13,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.is_relative_to(HERE):
             for what in ("UserWarning", "FutureWarning", "DeprecationWarning"):
                 item.add_marker(pytest.mark.filterwarnings(f"ignore::{what}"))
-
-
-@pytest.fixture
-async def closing() -> AsyncIterator[Callable[[Any], Any]]:
-    """Takes chat clients, and closes their connections when the test is over."""
-    taken = list[Any]()
-
-    def take(client: Any) -> Any:
-        taken.append(client)
-        return client
-
-    yield take
-    for one in taken:
-        await one.client.close()

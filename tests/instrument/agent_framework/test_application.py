@@ -165,11 +165,10 @@ async def test_a_refused_model_call_is_raised_whichever_it_is(way: str, reached:
 
 @pytest.mark.parametrize("made", [openai_agent, responses_agent])
 @pytest.mark.parametrize("stream", [False, True])
-async def test_over_http_the_ledger_says_the_same(made: Any, stream: bool, closing: Any) -> None:
+async def test_over_http_the_ledger_says_the_same(made: Any, stream: bool) -> None:
     body, totals, hooks = Body(), list[int](), Hooks()
     hooks.after("agent.invoke")(lambda op: totals.append(op.usage.input_tokens + op.usage.output_tokens))
     asked = made(body)
-    closing(asked.client)
     with recorder(hooks) as seen:
         run = asked.run(ASK, stream=stream)
         assert (await (run.get_final_response() if stream else run)).text == Reply.text

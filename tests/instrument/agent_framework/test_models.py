@@ -14,6 +14,7 @@ from spanhook.cli.conformance.libraries.agent_framework_ways import (
     Own,
     Plain,
     agent,
+    client_at,
     framework,
     messages,
     openai_client,
@@ -195,11 +196,11 @@ def _reykjavik(op: Operation) -> Any:
 
 @pytest.mark.parametrize("client", [openai_client, responses_client])
 @pytest.mark.parametrize("stream", [False, True])
-async def test_the_request_of_a_client_is_its_transport(client: Any, stream: bool, closing: Any) -> None:
+async def test_the_request_of_a_client_is_its_transport(client: Any, stream: bool) -> None:
     body, totals, hooks = Body(), list[int](), Hooks()
     hooks.after("llm.call")(lambda op: totals.append(op.usage.total_tokens))
     with recorder(hooks) as seen:
-        run = closing(client(body)).get_response(messages(), stream=stream)
+        run = client(body).get_response(messages(), stream=stream)
         await (run.get_final_response() if stream else run)
     assert totals == [body.tokens]
     (call,) = [one for one in seen.spans if (one.attributes or {}).get("spanhook.kind")]
@@ -208,16 +209,13 @@ async def test_the_request_of_a_client_is_its_transport(client: Any, stream: boo
 
 @pytest.mark.parametrize("name", ["OpenAIChatClient", "OpenAIChatCompletionClient"])
 @pytest.mark.parametrize("stream", [False, True])
-async def test_every_turn_over_http_is_one_call(name: str, stream: bool, server: OpenAIServer, closing: Any) -> None:
-    clients: Any = pytest.importorskip("agent_framework.openai")
-    sdk: Any = pytest.importorskip("openai")
+async def test_every_turn_over_http_is_one_call(name: str, stream: bool, server: OpenAIServer) -> None:
     looked, hooks, kinds, totals = Body(), Hooks(), list[str](), list[int]()
     hooks.before("*")(lambda op: kinds.append(op.kind))
     hooks.after("agent.invoke")(lambda op: totals.append(op.usage.total_tokens))
     calls = Call("look_up", {"query": "tea"}, id="call_1"), Call("look_up", {"query": "milk"}, id="call_2")
     server.script(Reply(calls=calls), Reply("done"))
-    sent = sdk.AsyncOpenAI(base_url=server.url, api_key="test", max_retries=0)
-    client = closing(getattr(clients, name)(model="gpt-4o-mini", async_client=sent))
+    client = client_at(server.url, name)
     with recorder(hooks):
         made = agent(client, tool(looked))
         run = made.run(ASK, stream=stream)

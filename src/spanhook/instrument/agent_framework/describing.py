@@ -1,9 +1,11 @@
 """What chat clients and agents report about themselves: provider, model, parameters."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 from spanhook import semconv
+from spanhook.instrument.addresses import address_of
 from spanhook.instrument.parameters import PARAMETERS, note_parameter
 from spanhook.model import Attributes, Kwargs
 
@@ -33,12 +35,33 @@ def model_of(client: Any, kwargs: Kwargs) -> str:
     return named if isinstance(named, str) else ""
 
 
+def _url_of(client: Any) -> str:
+    """Where a client sends its requests; empty if it does not say."""
+    base = getattr(getattr(client, "client", None), "base_url", None)
+    if base is not None:
+        return str(base)
+    with suppress(Exception):  # it may be the application's
+        return str(client.service_url())
+    return ""
+
+
+def _note_server(attributes: Attributes, client: Any) -> None:
+    """Add the server, if the client says which."""
+    try:
+        host, port = address_of(_url_of(client))
+    except ValueError:
+        return  # whoever sends the request says what is wrong with it
+    if host:
+        attributes[semconv.SERVER_ADDRESS], attributes[semconv.SERVER_PORT] = host, port
+
+
 def describe(client: Any, kwargs: Kwargs) -> Attributes:
     """Start attributes of a model call."""
     attributes: Attributes = {
         semconv.GEN_AI_OPERATION_NAME: "chat",
         semconv.GEN_AI_PROVIDER_NAME: provider_of(client) or semconv.UNKNOWN_PROVIDER,
     }
+    _note_server(attributes, client)
     named, options = model_of(client, kwargs), options_of(kwargs)
     if named:
         attributes[semconv.GEN_AI_REQUEST_MODEL] = named

@@ -96,10 +96,15 @@ def openai() -> OpenAIServer:
 
 
 def _over_http(name: str, body: Body) -> Any:
-    made: Any = getattr(import_module("agent_framework.openai"), name)
-    client: Any = import_module("openai").AsyncOpenAI
     url = openai().url_for(Line(body, lambda _seen: Tokens().total))
-    return made(model="gpt-4o-mini", async_client=client(base_url=url, api_key="test", max_retries=0))
+    return client_at(url, name)
+
+
+def client_at(url: str, name: str) -> Any:
+    """One of the library's clients over HTTP."""
+    made: Any = getattr(import_module("agent_framework.openai"), name)
+    client_of: Any = import_module("spanhook.cli.conformance.libraries.openai_scripts").client_of
+    return made(model="gpt-4o-mini", async_client=client_of(url))
 
 
 def openai_client(body: Body) -> Any:
