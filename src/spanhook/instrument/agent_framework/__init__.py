@@ -37,6 +37,7 @@ class AgentFrameworkInstrumentor(Instrumentor):
     table = (
         _point("._agents:BaseAgent.run", "runs:RUN", "runs:chosen", below=True),
         _point("._clients:BaseChatClient._inner_get_response", "models:MODEL", "models:chosen"),
+        _point("._agents:RawAgent._call_chat_client", "others:OTHER", "others:chosen"),
         _point("._tools:FunctionTool.invoke", "tools:TOOL", "tools:chosen"),
         _point("._tools:FunctionTool.__call__", "tools:CALL", "tools:call_chosen", mode="sync"),
         _point("._workflows._workflow:Workflow.run", "workflows:RUN", "workflows:chosen"),

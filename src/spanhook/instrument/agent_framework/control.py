@@ -8,6 +8,7 @@ from typing import Literal
 _STATUS: dict[str, Literal["interrupted", "success"]] = {
     "MiddlewareTermination": "success",
     "UserInputRequiredException": "interrupted",
+    "_FunctionArgumentsChangedAfterApproval": "interrupted",
 }
 
 

@@ -106,7 +106,7 @@ def model_updates(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> l
     return chat_updates(value)
 
 
-def _finalized(_instance: Any, kwargs: Kwargs, updates: Sequence[Any]) -> Any:
+def model_finalized(_instance: Any, _args: Args, kwargs: Kwargs, updates: Sequence[Any]) -> Any:
     return chat_response_of(updates, options_of(kwargs).get("response_format"))
 
 
@@ -130,7 +130,7 @@ STREAM = replace(
     MODEL,
     start=stream_start,
     chunks=ChatUpdates,
-    hands_out=handing(_finalized),
+    hands_out=handing(model_finalized),
     answer_chunks=model_updates,
     texts=TEXTS,
 )

@@ -69,7 +69,7 @@ def run_updates(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> lis
     return agent_updates(value)
 
 
-def _finalized(instance: Any, kwargs: Kwargs, updates: Sequence[Any]) -> Any:
+def _finalized(instance: Any, _args: Args, kwargs: Kwargs, updates: Sequence[Any]) -> Any:
     default = getattr(instance, "default_options", None)
     form = options_of(kwargs).get("response_format") or options_of({"options": default}).get("response_format")
     return agent_response_of(updates, form)

@@ -76,10 +76,10 @@ async def _closed(made: Any) -> None:
         await close()
 
 
-def handing(finalize: Callable[[Any, Kwargs, Sequence[Any]], Any]) -> Callable[..., Handed]:
+def handing(finalize: Callable[[Any, Args, Kwargs, Sequence[Any]], Any]) -> Callable[..., Handed]:
     """Makes a call's ``Handed``, given how a response is made of updates: of the instance, the arguments and these."""
 
-    def handed(wrapped: Callable[..., Any], instance: Any, _args: Args, kwargs: Kwargs) -> Handed:
-        return Handed(wrapped, lambda updates: finalize(instance, kwargs, updates))
+    def handed(wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs) -> Handed:
+        return Handed(wrapped, lambda updates: finalize(instance, args, kwargs, updates))
 
     return handed

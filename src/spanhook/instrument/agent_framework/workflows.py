@@ -106,10 +106,10 @@ class Events:
         return {}, None
 
     def result(self) -> Any:
-        return _finalized(None, {}, self._kept)
+        return _finalized(None, (), {}, self._kept)
 
 
-def _finalized(_instance: Any, _kwargs: Kwargs, events: Sequence[Any]) -> Any:
+def _finalized(_instance: Any, _args: Args, _kwargs: Kwargs, events: Sequence[Any]) -> Any:
     """The result that events make, as the library makes it."""
     told = [one for one in events if isinstance(one, WorkflowEvent)]
     status = [one for one in told if one.type == "status"]

@@ -17,6 +17,7 @@ from spanhook.cli.conformance.libraries.agent_framework_ways import (
     async_tool,
     openai_agent,
     openai_client,
+    other_agent,
     own_agent,
     own_tool,
     responses_agent,
@@ -42,6 +43,7 @@ _OVER_HTTP = (
 SUBJECTS: tuple[Subject, ...] = (
     Subject("a client of one's own in Agent Framework", "llm.call", Own, MODEL_WAYS, {}, **_SAID),
     Subject("a client without layers in Agent Framework", "llm.call", Plain, MODEL_WAYS, {}, **_SAID),
+    Subject("a client that is no BaseChatClient", "llm.call", other_agent, AGENT_WAYS, {}, **_SAID),
     *(_OVER_HTTP if find_spec("agent_framework_openai") is not None else ()),
     Subject("an Agent Framework agent", "agent.invoke", asking, AGENT_WAYS, {}, **_ASKED),
     Subject("an agent of one's own in Agent Framework", "agent.invoke", own_agent, AGENT_WAYS, {}, **_ASKED),
@@ -55,6 +57,6 @@ SUBJECTS: tuple[Subject, ...] = (
 
 UNGATED = (
     Ungated("the function that a tool was made of", tool, lambda made: made.func(query=ASK)),
-    Ungated("clients that are no BaseChatClient, and agents that are no BaseAgent"),
+    Ungated("clients that are no BaseChatClient, not asked by an agent, and agents that are no BaseAgent"),
     Ungated("tools that a provider executes itself, such as hosted code interpreters"),
 )

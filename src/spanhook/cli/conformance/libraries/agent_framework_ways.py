@@ -39,6 +39,9 @@ class Plain(framework.BaseChatClient):
         self.body, self.turns, self.calls = body, turns or (Reply.text,), 0
 
     def _inner_get_response(self, *, messages: Any, stream: bool, options: Any, **_given: Any) -> Any:
+        return self.answer(messages, stream=stream)
+
+    def answer(self, messages: Any, *, stream: bool) -> Any:
         return self._build_response_stream(self._updates(messages)) if stream else self._response(messages)
 
     async def _response(self, messages: Any) -> Any:
@@ -127,6 +130,21 @@ def asking(body: Body) -> Any:
 
 def _of_agent(update: Any) -> Any:
     return framework.AgentResponseUpdate(contents=update.contents, role=update.role)
+
+
+def other_agent(body: Body) -> Any:
+    """An agent whose client only has the methods of one."""
+
+    class Other:
+        model = "other"
+
+        def __init__(self) -> None:
+            self.additional_properties, self.answering = dict[str, Any](), Plain(body)
+
+        def get_response(self, messages: Any, *, stream: bool = False, options: Any = None, **_given: Any) -> Any:
+            return self.answering.answer(messages, stream=stream)
+
+    return agent(Other())
 
 
 def own_agent(body: Body) -> Any:
