@@ -241,3 +241,34 @@ async def test_a_call_of_the_same_sdk_inside_of_a_client_is_its_own(server: Open
         with recorder(hooks):
             await Judging().get_response(messages())
     assert named == ["own", "judge"]
+
+
+class Router(Plain):
+    """A client that asks others, and says how much they have used together."""
+
+    model = "router"
+
+    def __init__(self, *clients: Any) -> None:
+        super().__init__()
+        self.clients = clients
+
+    def _inner_get_response(self, *, messages: Any, stream: bool, options: Any, **_given: Any) -> Any:
+        return self.clients[-1].get_response(messages, stream=True) if stream else self._together(messages)
+
+    async def _together(self, messages: Any) -> Any:
+        responses = [await one.get_response(messages) for one in self.clients]
+        names = responses[0].usage_details
+        total = {name: sum(one.usage_details[name] for one in responses) for name in names}
+        return framework.ChatResponse(messages=responses[-1].messages, usage_details=total)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_what_a_router_asks_is_counted_once(stream: bool) -> None:
+    body, hooks, totals, named = Body(), Hooks(), list[int](), list[str | None]()
+    hooks.before("llm.call")(lambda op: named.append(op.name))
+    hooks.after("agent.invoke")(lambda op: totals.append(op.usage.total_tokens))
+    with recorder(hooks):
+        run = agent(Router(Own(body), Own(body))).run(ASK, stream=stream)
+        await (run.get_final_response() if stream else run)
+    assert named == ["router", *["own"] * body.runs]
+    assert (totals, body.runs) == ([body.tokens], 1 if stream else 2)

@@ -308,6 +308,33 @@ async def test_what_a_person_has_approved_can_still_be_refused() -> None:
     assert result.text == "Error: not today"
 
 
+async def test_arguments_that_a_hook_has_changed_after_approval_may_be_asked_about_again() -> None:
+    body, hooks, asked = Body(), Hooks(), list[Any]()
+    hooks.before("tool.execute")(lambda op: op.replace(arguments={"query": "milk"}))
+
+    @framework.tool(approval_mode="always_require")
+    def look_up(query: str) -> str:
+        """Look something up."""
+        body.run(query)
+        return FOUND
+
+    @framework.function_middleware
+    async def look(context: Any, call_next: Any) -> None:
+        await call_next()
+
+    made = agent(Own(None, ASKED, "done"), look_up, middleware=[look])
+    session = made.create_session()
+    with recorder(hooks):
+        result = await made.run(ASK, session=session)
+        while result.user_input_requests:
+            (request,) = result.user_input_requests
+            asked.append(request.function_call.parse_arguments())
+            approved = Message("user", [request.to_function_approval_response(True)])
+            result = await made.run(approved, session=session)
+    assert asked in ([{"query": "tea"}], [{"query": "tea"}, {"query": "milk"}])  # older versions do not
+    assert (result.text, body.seen) == ("done", ["milk"])
+
+
 async def test_a_tool_that_asks_a_person_is_interrupted() -> None:
     exceptions: Any = pytest.importorskip("agent_framework.exceptions")
 

@@ -188,7 +188,7 @@ TOOL = Adapter(
 
 def _called_with(tool: Any, args: Args, kwargs: Kwargs) -> dict[str, Any]:
     """The arguments of a tool that is called as its function."""
-    return {**dict(zip(_places(tool, len(args)), args, strict=True)), **kwargs}
+    return {**dict(zip(_places(tool, len(args)), args, strict=True)), **kwargs} if args else dict(kwargs)
 
 
 def _places(tool: Any, count: int) -> list[str]:
