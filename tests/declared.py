@@ -19,6 +19,7 @@ _PURE = "a library's adapters know what a call looks like"
 _ALONE = frozenset(
     (
         "aegra",
+        "agent_framework",
         "aiobotocore",
         "crewai",
         "dspy",

@@ -80,6 +80,8 @@ WHOLE = {
     "instrument/haystack/test_application": "the library as its users see it",
     "instrument/haystack/test_native": "the library's own hooks and spans, of all of its modules",
     "instrument/llama_index/test_application": "the library as its users see it",
+    "instrument/agent_framework/test_application": "the library as its users see it",
+    "instrument/agent_framework/test_native": "the library's own middleware and spans, of all of its modules",
     "instrument/strands/test_application": "the library as its users see it",
     "instrument/google_adk/test_application": "the library as its users see it",
     "instrument/google_adk/test_live": "live runs, of all of its modules",

@@ -159,6 +159,14 @@ _CASES = (
         is_async=True,
     ),
     Case(
+        name="agent_framework",
+        about="Agent Framework run, 3 LLM and 2 tool calls",
+        make="agent_framework:arun",
+        needs="agent_framework",
+        count=40,
+        is_async=True,
+    ),
+    Case(
         name="haystack",
         about="Haystack run, 3 LLM and 2 tool calls",
         make="haystack:arun",

@@ -65,6 +65,7 @@ def below(base: Any) -> dict[str, Callable[[dict[str, Any]], Any]]:
 WAYS = ("plain", "below one", "far below one", "beside a mixin", "both")
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning")  # libraries warn of classes that they may still change
 @pytest.mark.parametrize("place", BELOW, ids=place_named)
 def test_every_point_is_bound_in_classes_below(place: Place) -> None:
     def late(make: Callable[[dict[str, Any]], Any]) -> Any:

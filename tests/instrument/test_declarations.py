@@ -48,8 +48,8 @@ def test_what_it_says_is_so(declared: Declaration) -> None:
     instrumentor = instrumentor_of(declared.library)
     assert instrumentor.library == declared.library
     assert Requirement(declared.requirement).name == declared.distribution
-    packages = {declared.module.partition(".")[0], *declared.beside}
-    assert {one.partition(".")[0] for one in modules(instrumentor)} == packages
+    own = {declared.module.partition(".")[0], *declared.beside}
+    assert {one.partition(".")[0] for one in modules(instrumentor)} == own
     known = {INSTRUMENTORS[name].layer for name in declared.knows}
     if find_spec(declared.module.partition(".")[0]) and find_spec(
         declared.module

@@ -131,3 +131,14 @@ def test_alike_says_no_where_it_cannot_tell() -> None:
 
     assert not alike(Array(), Array())
     assert alike([1], [1])
+
+
+def test_alike_looks_into_what_does_not_say_how_it_is_compared() -> None:
+    class Plain:
+        def __init__(self, *parts: Any) -> None:
+            self.parts = list(parts)
+
+    assert alike(Plain(Plain(1), {"two": Plain(2)}), Plain(Plain(1), {"two": Plain(2)}))
+    assert not alike(Plain(Plain(1), {"two": Plain(2)}), Plain(Plain(1), {"two": Plain(3)}))
+    assert not alike([Plain(1)], [Plain(1), Plain(2)])
+    assert not alike({"one": Plain(1)}, {"two": Plain(1)})

@@ -10,7 +10,7 @@ from spanhook.engine.arriving import arrive
 from spanhook.engine.attempts import aattempt, attempt
 from spanhook.engine.calls import acall, acall_for, call, call_for, call_inside
 from spanhook.engine.foreign import FOREIGN_KINDS, bound_libraries, swallowing
-from spanhook.engine.handover import lazy
+from spanhook.engine.handover import handed_out, lazy
 from spanhook.engine.lifecycle import listeners, registry
 from spanhook.engine.managing import AsyncManaged, Managed
 from spanhook.engine.own_code import agent, operation, operation_for, record_usage, register_kind, tool
@@ -41,6 +41,7 @@ __all__ = [
     "called_back",
     "detach",
     "goes_on",
+    "handed_out",
     "inner_stream",
     "joined",
     "lazy",

@@ -122,6 +122,13 @@ def lazy(
     return AsyncGenerator(source, track) if is_async else SyncGenerator(source, track)
 
 
+def handed_out(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs) -> Any:
+    """Call a function as an operation that starts at the first step of the stream in what it returns at once."""
+    assert adapter.hands_out is not None
+    hands_out = adapter.hands_out(wrapped, instance, args, kwargs)
+    return hands_out.around(lazy(adapter, hands_out.steps, instance, args, kwargs, is_async=True))
+
+
 _GENERATORS = CO_GENERATOR | CO_ASYNC_GENERATOR
 
 

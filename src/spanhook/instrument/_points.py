@@ -23,6 +23,7 @@ from spanhook.engine import (
     call,
     call_for,
     goes_on,
+    handed_out,
     lazy,
 )
 from spanhook.errors import UnboundError
@@ -175,6 +176,8 @@ def _operation(point: Point) -> Make:
                 if mode == "sync":
                     return call(adapter, wrapped, instance, args, kwargs)
                 if mode == "async":
+                    if adapter.hands_out is not None:
+                        return handed_out(adapter, wrapped, instance, args, kwargs)
                     make = acall if adapter.arrival is None else arrive
                     return make(adapter, wrapped, instance, args, kwargs)
                 context = _CONTEXTS.get(mode)

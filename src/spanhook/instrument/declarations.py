@@ -137,6 +137,16 @@ INSTRUMENTORS = {
             knows=("starlette",),
         ),
         Declaration(
+            "agent_framework",
+            instrumentor="spanhook.instrument.agent_framework:AgentFrameworkInstrumentor",
+            requirement="agent-framework-core >= 1.0, < 2",
+            extra="agent-framework",
+            beside=("agent_framework_orchestrations",),
+            aliases=("agent-framework",),
+            tracing=Tracing(("agent_framework",), "unless ENABLE_INSTRUMENTATION=false; version 1.0 if that is true"),
+            variables=("ENABLE_",),
+        ),
+        Declaration(
             "aiobotocore",
             instrumentor="spanhook.instrument.aiobotocore:AiobotocoreInstrumentor",
             requirement="aiobotocore >= 2.13.1, < 4",

@@ -120,12 +120,6 @@ _AGENTS = (
         mark=("hitl.py", "agentchat"),
         tracing=Tracing(("opentelemetry.instrumentation.ag2",), "if the application adds its TelemetryMiddleware"),
     ),
-    Known(
-        "agent_framework",
-        ALL,
-        ("agent-framework-core", "agent-framework"),
-        tracing=Tracing(("agent_framework",), "unless ENABLE_INSTRUMENTATION=false"),
-    ),
     Known("agno", ALL),
     Known(
         "autogen_agentchat",

@@ -4,7 +4,7 @@ Nothing here knows spans, hooks or metrics. Every function of an adapter takes `
 library's function received them, so that nothing is allocated for a call that nobody inspects.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
@@ -91,6 +91,18 @@ class Chunks(Protocol):
 
     def result(self) -> Any:
         """What the same call would have returned without streaming, as far as it got."""
+        ...
+
+
+class HandsOut(Protocol):
+    """Hands out the stream of one call in an object of the library's."""
+
+    def steps(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        """Make the call and pass on what its stream yields: an async generator function."""
+        ...
+
+    def around(self, stream: Any) -> Any:
+        """What the caller gets: the library's object, which reads ``stream``."""
         ...
 
 
@@ -243,6 +255,8 @@ class Adapter:
         chunks: Makes the ``Chunks`` of a stream; ``None`` if results are not streams.
         stream_of: ``"sync"``, ``"async"`` or ``""``: which kind of stream a result is.
         answer_chunks: The library's own chunks for a value that a hook answered with instead of a stream.
+        hands_out: For a library that returns an object of its own at once, in which the call begins when its stream is
+            read: makes what hands it out, of the function and its call; see ``HandsOut``.
         texts: How the text in a stream's chunks is read and rewritten as they pass; ``None`` if a stream must be held
             back as a whole for hooks to decide about it.
         body: The body of a result that ``stream_of`` calls a stream, if the result holds unread content.
@@ -313,6 +327,7 @@ class Adapter:
     chunks: Callable[[Any, Args, Kwargs], Chunks] | None = None
     stream_of: Callable[[Any], str] | None = None
     answer_chunks: Callable[[Any, Args, Kwargs, Any], Iterable[Any]] | None = None
+    hands_out: Callable[[Callable[..., Any], Any, Args, Kwargs], HandsOut] | None = None
     texts: Texts | None = None
     body: Callable[[Any, Args, Kwargs, Any], Body | None] | None = None
     prepare: Callable[[Any, Args, Kwargs], tuple[Args, Kwargs]] | None = None

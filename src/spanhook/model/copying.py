@@ -90,11 +90,28 @@ def copies_models(base: type, package: str) -> None:
 def alike(copy: Any, original: Any) -> bool:
     """Whether a copy still equals its original."""
     try:
-        if class_of(copy).__eq__ is object.__eq__:
-            return copy is original or bool(copy.__dict__ == original.__dict__)
-        return bool(copy == original)
+        return _alike(copy, original)
     except Exception:
         return False  # its class cannot be compared
+
+
+def _alike(copy: Any, original: Any) -> bool:
+    """The same for what it consists of, whose classes may not say how they are compared."""
+    kind = class_of(copy)
+    if copy is original:
+        return True
+    if kind is not class_of(original):
+        return bool(copy == original)
+    if kind.__eq__ is object.__eq__:
+        return _alike(copy.__dict__, original.__dict__)
+    if copy == original:
+        return True
+    if kind is dict:
+        return copy.keys() == original.keys() and all(_alike(one, original[key]) for key, one in copy.items())
+    return kind in _LISTS and len(copy) == len(original) and all(map(_alike, copy, original))
+
+
+_LISTS = frozenset((list, tuple))
 
 
 def held(value: T, depth: int = 3) -> T:

@@ -1,0 +1,229 @@
+"""Tools: ``invoke`` of every ``FunctionTool``, and the call of one as the function that it was made of.
+
+In the library's loop, a refusal is the tool's result, which the model is told. To other callers it is raised.
+"""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from agent_framework import Content, FunctionTool
+from pydantic import BaseModel
+
+from spanhook import semconv
+from spanhook.instrument.agent_framework.contents import part_of
+from spanhook.instrument.wire import encoded
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Kwargs,
+    Message,
+    Record,
+    Request,
+    current_record,
+    in_order,
+)
+
+_OWN = frozenset(("arguments", "context", "tool_call_id", "skip_parsing"))
+"""Arguments of ``invoke`` that are none of the tool's."""
+_REMOTE = "_mcp_remote_name"
+"""Where a tool of an MCP server has the name that it has there."""
+
+
+_begun: "WeakKeyDictionary[Record, dict[str, Any]]" = WeakKeyDictionary()
+"""What ``invoke`` has called the tool's function with."""
+
+
+def _running(adapters: tuple[Adapter, ...]) -> Record | None:
+    """The call of a tool that is being made."""
+    op = current_record()
+    return op if op is not None and op.adapter in adapters and op.called and not op.ended else None
+
+
+def chosen(instance: Any, _args: Args, kwargs: Kwargs) -> Adapter | None:
+    """The adapter of a call; ``None`` for one that a tool passes on to another of its name, with the same arguments."""
+    op = _running((TOOL, CALL))
+    if op is None or op.instance is instance or op.instance.name != instance.name:
+        return TOOL
+    same = in_order(_read(op)) == in_order(_arguments(instance, kwargs))
+    return None if same else TOOL
+
+
+def call_chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
+    """The adapter of a direct call of a tool; ``None`` for the one that ``invoke`` makes, or that is passed on.
+
+    A function that calls its own tool with other arguments makes another call.
+    """
+    op = _running((TOOL, CALL))
+    if op is None or op.instance.name != instance.name:
+        return CALL
+    called = _called_with(instance, args, kwargs)
+    first = _called_with(op.instance, op.args, op.kwargs) if op.adapter is CALL else _begun.setdefault(op, called)
+    same = first.keys() == called.keys() and all(first[name] is value for name, value in called.items())
+    return None if same else CALL
+
+
+def _remote_name(tool: Any) -> str:
+    told = getattr(tool, "additional_properties", None)
+    name = told.get(_REMOTE) if isinstance(told, Mapping) else None
+    return name if isinstance(name, str) else ""
+
+
+def tool_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    """Note the name that a tool of an MCP server has there."""
+    op, name = current_record(), _remote_name(instance)
+    if op is not None and name:
+        op.passed_as = name
+    return args, kwargs
+
+
+def tool_names(instance: Any, _args: Args, _kwargs: Kwargs) -> frozenset[str]:
+    """A tool's name, and the one that it has at its server."""
+    return frozenset(one for one in (str(instance.name), _remote_name(instance)) if one)
+
+
+def tool_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
+    attributes: Attributes = {
+        semconv.GEN_AI_TOOL_NAME: str(instance.name),
+        semconv.GEN_AI_TOOL_TYPE: "extension" if _remote_name(instance) else "function",
+    }
+    call_id, description = kwargs.get("tool_call_id"), instance.description
+    if isinstance(call_id, str) and call_id:
+        attributes[semconv.GEN_AI_TOOL_CALL_ID] = call_id
+    if isinstance(description, str) and description:
+        attributes[semconv.GEN_AI_TOOL_DESCRIPTION] = description
+    return attributes
+
+
+# ------------------------------------------------------------------------------------------------- arguments
+
+
+def _arguments(_instance: Any, kwargs: Kwargs) -> dict[str, Any]:
+    """The arguments of ``invoke`` that are the tool's: given as one, by name, or in its context."""
+    given = kwargs.get("arguments")
+    if given is None:
+        by_name = {name: value for name, value in kwargs.items() if name not in _OWN}
+        given = by_name or getattr(kwargs.get("context"), "arguments", None)
+    if isinstance(given, BaseModel):
+        return given.model_dump(exclude_none=True)
+    return dict(given) if isinstance(given, Mapping) else {}
+
+
+def _read(op: Record) -> dict[str, Any]:
+    """The arguments of a call that is being made."""
+    if op.adapter is TOOL:
+        return _arguments(op.instance, op.kwargs)
+    return _called_with(op.instance, op.args, op.kwargs)
+
+
+def tool_request(instance: Any, _args: Args, kwargs: Kwargs) -> Request:
+    arguments = _arguments(instance, kwargs)
+    return Request(arguments=arguments, inputs=arguments)
+
+
+def tool_carries(instance: Any, _args: Args, kwargs: Kwargs) -> Carried:
+    return [in_order(_arguments(instance, kwargs))]
+
+
+def tool_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    given = change.inputs if change.arguments is None else change.arguments
+    own = {name: value for name, value in kwargs.items() if name in _OWN}
+    return args, {**own, "arguments": dict(given)}
+
+
+# ------------------------------------------------------------------------------------------------- results
+
+
+def tool_output(result: Any) -> list[Message]:
+    """What the model is told."""
+    return [{"role": "tool", "parts": [{"type": "tool_call_response", "response": _told(result)}]}]
+
+
+def _told(result: Any) -> Any:
+    if isinstance(result, list) and result and all(isinstance(one, Content) for one in result):
+        if all(one.type == "text" for one in result):
+            return "\n".join(one.text or "" for one in result)
+        return [part_of(one) for one in result]
+    return encoded(result if isinstance(result, str | int | float | list | dict) else str(result))
+
+
+def tool_answer(instance: Any, _args: Args, kwargs: Kwargs, value: Any) -> Any:
+    """What the tool would have returned for a value of its function, in the form that the library gives it."""
+    parser = getattr(instance, "result_parser", None)
+    if kwargs.get("skip_parsing") or (parser is not None and not callable(parser)):
+        return value
+    parsed = FunctionTool.parse_result(value) if parser is None else parser(value)
+    return [Content.from_text(parsed)] if isinstance(parsed, str) else parsed
+
+
+def tool_rejected(_instance: Any, _args: Args, kwargs: Kwargs, reason: str) -> Any:
+    """What the model is told, if it has asked for the call."""
+    return None if kwargs.get("tool_call_id") is None else [Content.from_text(f"Error: {reason}")]
+
+
+TOOL = Adapter(
+    kind="tool.execute",
+    layer="agent_framework.tool",
+    start=tool_start,
+    names=tool_names,
+    request=tool_request,
+    output=tool_output,
+    rewrite=tool_rewrite,
+    takes=frozenset(("arguments", "inputs")),
+    prepare=tool_prepare,
+    answer=tool_answer,
+    rejected=tool_rejected,
+    model_layer=True,
+    carries=tool_carries,
+)
+
+
+# ------------------------------------------------------------------------------------------------- direct calls
+
+
+def _called_with(tool: Any, args: Args, kwargs: Kwargs) -> dict[str, Any]:
+    """The arguments of a tool that is called as its function."""
+    return {**dict(zip(_places(tool, len(args)), args, strict=True)), **kwargs} if args else dict(kwargs)
+
+
+def _places(tool: Any, count: int) -> list[str]:
+    """The names of arguments that are given by place; the number of a place that has none."""
+    try:
+        parameters = list(inspect.signature(tool.func).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    by_place = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    names = by_place[1:] if getattr(tool, "_instance", None) is not None else by_place
+    return [names[place] if place < len(names) else str(place) for place in range(count)]
+
+
+def call_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
+    arguments = _called_with(instance, args, kwargs)
+    return Request(arguments=arguments, inputs=arguments)
+
+
+def call_carries(instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    return [in_order(_called_with(instance, args, kwargs))]
+
+
+def call_rewrite(instance: Any, args: Args, _kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
+    given = dict(change.inputs if change.arguments is None else change.arguments)
+    placed = _places(instance, len(args))
+    if any(name not in given for name in placed):
+        return (), given
+    by_place = tuple(given.pop(name) for name in placed)
+    return by_place, given
+
+
+def call_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any:
+    return value
+
+
+CALL = replace(
+    TOOL, request=call_request, rewrite=call_rewrite, answer=call_answer, rejected=None, carries=call_carries
+)

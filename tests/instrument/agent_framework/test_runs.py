@@ -1,0 +1,141 @@
+"""Runs of agents: what hooks see of them and make of them, identity, agents of the application's own."""
+
+from typing import Any
+
+import pytest
+
+from spanhook import Hooks, Operation, Reject
+from spanhook.cli.conformance.libraries.agent_framework_ways import (
+    AGENT_WAYS,
+    ASK,
+    Message,
+    Own,
+    agent,
+    framework,
+)
+from spanhook.cli.conformance.servers.openai_server import Reply
+from spanhook.cli.conformance.subject import Body
+from spanhook.testing import recorder
+
+pytestmark = pytest.mark.anyio
+
+
+async def test_what_a_hook_sees_of_a_run() -> None:
+    seen, hooks = list[Any](), Hooks()
+
+    @hooks.after("agent.invoke")
+    def look(op: Operation) -> None:
+        seen.append((op.name, op.request.system, op.request.messages[0]["parts"], op.response.text, op.result.text))
+
+    with recorder(hooks) as recorded:
+        made = framework.Agent(Own(), "Be brief.", name="helper", id="agent-1")
+        await made.run([ASK, Message("user", ["Please."])])
+    parts = [{"type": "text", "content": ASK}]
+    assert seen == [("helper", "Be brief.", parts, Reply.text, Reply.text)]
+    (run,) = [one for one in recorded.spans if (one.attributes or {}).get("spanhook.kind") == "agent.invoke"]
+    attributes = run.attributes or {}
+    assert (attributes["gen_ai.agent.id"], attributes["gen_ai.provider.name"]) == (
+        "agent-1",
+        "microsoft.agent_framework",
+    )
+
+
+async def test_whose_run_it_is() -> None:
+    seen, hooks = list[Any](), Hooks()
+    hooks.before("llm.call")(
+        lambda op: seen.append((op.identity.user_id, op.identity.tenant_id, op.identity.session_id))
+    )
+    with recorder(hooks):
+        made = agent(Own())
+        session = made.create_session(session_id="session-1")
+        await made.run(ASK, session=session, function_invocation_kwargs={"user_id": "ada", "tenant_id": "acme"})
+        await made.run(ASK, function_invocation_kwargs={"session_id": "session-2"})
+    assert seen == [("ada", "acme", "session-1"), ("", "", "session-2")]
+
+
+@pytest.mark.parametrize("way", AGENT_WAYS)
+async def test_a_rewritten_prompt_arrives(way: str) -> None:
+    body, hooks = Body(), Hooks()
+    hooks.before("agent.invoke")(lambda op: op.replace(messages=[{"role": "user", "content": "Greet me."}]))
+    with recorder(hooks):
+        assert await AGENT_WAYS[way](agent(Own(body))) == Reply.text
+    assert body.seen == [["Greet me."]]
+
+
+@pytest.mark.parametrize("way", AGENT_WAYS)
+@pytest.mark.parametrize(
+    "answer",
+    ["tea", [Message("assistant", ["tea"])], framework.AgentResponse(messages=[Message("assistant", ["tea"])])],
+)
+async def test_what_an_answer_may_be(answer: Any, way: str) -> None:
+    body, hooks = Body(), Hooks()
+    hooks.before("agent.invoke")(lambda op: op.respond(answer))
+    with recorder(hooks):
+        assert await AGENT_WAYS[way](agent(Own(body))) == "tea"
+    assert body.runs == 0
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_subclass_that_passes_on_makes_one_run(stream: bool) -> None:
+    class Polite(framework.Agent):
+        def run(self, messages: Any = None, **given: Any) -> Any:
+            return super().run(f"Please: {messages}", **given)
+
+    body, hooks, asked = Body(), Hooks(), list[Any]()
+    hooks.before("agent.invoke")(lambda op: asked.append(op.request.messages[0]["parts"][0]["content"]))
+    with recorder(hooks):
+        run = Polite(Own(body), name="helper").run(ASK, stream=stream)
+        await (run.get_final_response() if stream else run)
+    assert (asked, body.seen) == ([ASK], [[f"Please: {ASK}"]])
+
+
+async def test_layers_over_an_agent_of_ones_own_make_one_run() -> None:
+    import agent_framework.observability as native
+
+    class Mine(framework.AgentMiddlewareLayer, native.AgentTelemetryLayer, framework.RawAgent):
+        pass
+
+    body, hooks, heard = Body(), Hooks(), list[str]()
+
+    @framework.agent_middleware
+    async def listen(context: Any, call_next: Any) -> None:
+        heard.append("called")
+        await call_next()
+
+    @hooks.before("agent.invoke")
+    def refuse(op: Operation) -> None:
+        if op.request.messages[0]["parts"][0]["content"] != ASK:
+            raise Reject("not today")
+
+    made = Mine(client=Own(body), name="helper", middleware=[listen])
+    with recorder(hooks) as seen:
+        await made.run(ASK)
+        with pytest.raises(Reject, match="not today"):
+            await made.run("Go away.")
+    assert (heard, body.runs) == (["called"], 1)
+    runs = [one for one in seen.spans if (one.attributes or {}).get("spanhook.kind") == "agent.invoke"]
+    assert [(one.attributes or {})["spanhook.status"] for one in runs] == ["success", "rejected"]
+
+
+async def test_a_coroutine_function_as_a_run() -> None:
+    class Asking(framework.BaseAgent):
+        async def run(self, messages: Any = None, **_given: Any) -> Any:
+            return framework.AgentResponse(messages=[Message("assistant", [str(messages)])])
+
+    hooks, seen = Hooks(), list[str | None]()
+    hooks.before("agent.invoke")(lambda op: seen.append(op.name))
+    with recorder(hooks):
+        assert (await Asking(name="mine").run(ASK)).text == ASK
+    assert seen == ["mine"]
+
+
+async def test_the_session_has_what_was_said_whether_streamed_or_not() -> None:
+    hooks = Hooks()
+    hooks.before("*")(lambda op: None)
+    made = agent(Own())
+    session = made.create_session()
+    with recorder(hooks):
+        await made.run("one", session=session)
+        await made.run("two", session=session, stream=True).get_final_response()
+    kept = [one.text for one in session.state["in_memory"]["messages"]]
+    assert kept == ["one", Reply.text, "two", Reply.text]
