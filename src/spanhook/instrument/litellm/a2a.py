@@ -2,7 +2,7 @@
 asking one end.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, cast
 from urllib.parse import urlsplit
 from uuid import uuid4
@@ -65,18 +65,17 @@ def asked_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
 # ------------------------------------------------------------------------------------------------- answers
 
 
-def _said(result: Fields) -> Iterator[str]:
-    """The text in a message, a task, or an event of one."""
-    if result.get("kind") == "message" or "parts" in result:
-        yield _texts(result.get("parts"))
-    for artifact in (result.get("artifact"), *list_of(result.get("artifacts"))):
-        yield _texts(fields_of(artifact).get("parts"))
-    said = fields_of(fields_of(result.get("status")).get("message"))
-    yield _texts(said.get("parts"))
+def _said(result: Fields) -> str:
+    """The text in a message, a task, or an event of one; not what is said about its progress."""
+    artifacts = (result.get("artifact"), *list_of(result.get("artifacts")))
+    text = _texts(result.get("parts")) + "".join(_texts(fields_of(one).get("parts")) for one in artifacts)
+    if text or not (result.get("kind") == "task" or result.get("final")):
+        return text
+    return _texts(fields_of(fields_of(result.get("status")).get("message")).get("parts"))
 
 
 def answer_output(result: Any) -> list[Message]:
-    return said_by("".join(_said(fields_of(_fields(result).get("result")))))
+    return said_by(_said(fields_of(_fields(result).get("result"))))
 
 
 def answer_fault(result: Any) -> str:
@@ -133,7 +132,7 @@ class Events:
         self._error = fields_of(event.get("error")) or self._error
         self.complete = self.complete or result.get("kind") == "message" or bool(result.get("final"))
         if self.keep:
-            self._told.extend(_said(result))
+            self._told.append(_said(result))
         return True
 
     def response(self) -> tuple[Attributes, Usage | None]:
