@@ -56,46 +56,6 @@ def test_a_crew_is_a_run_of_agents_of_models() -> None:
     assert totals == [Tokens().input, Tokens().input]
 
 
-class Delegating(Using):
-    """A model that delegates to the other agent and repeats what it is told."""
-
-    def call(self, messages: Any, *args: Any, **given: Any) -> Any:
-        said = super().call(messages, *args, **given)
-        asked = '{"task": "Find it.", "context": "tea", "coworker": "finder"}'
-        first = f"Action: delegate_work_to_coworker\nAction Input: {asked}"
-        return first if said.startswith("Thought: I look") else said
-
-
-def delegating(body: Body) -> Any:
-    boss = agent(Delegating(), allow_delegation=True)
-    finder = crewai.Agent(role="finder", goal="Find.", backstory="x", llm=Own(body), max_retry_limit=2)
-    return crewai.Crew(agents=[boss, finder], tasks=[task(boss)])
-
-
-def test_an_agent_that_another_delegates_to_is_a_run_inside() -> None:
-    body = Body()
-    with recorder() as seen:
-        assert delegating(body).kickoff(INPUTS).raw.endswith(Reply.text)
-    assert body.runs == 1
-    assert ("invoke_agent finder", "execute_tool delegate_work_to_coworker") in nested(seen)
-    assert ("execute_tool delegate_work_to_coworker", "invoke_agent helper") in nested(seen)
-
-
-def test_a_refused_agent_is_told_to_the_one_that_delegates(hooks: Hooks) -> None:
-    asked: list[str] = []
-
-    @hooks.before("agent.invoke", names={"finder"})
-    def look(op: Operation) -> None:
-        asked.append(op.name)
-        raise Reject("Not today")
-
-    body = Body()
-    spanhook.instrument(hooks)
-    assert "Not today" in delegating(body).kickoff(INPUTS).raw
-    assert asked == ["finder"]
-    assert not body.runs
-
-
 def test_a_run_that_a_tool_ends_is_over(hooks: Hooks) -> None:
     @hooks.before("tool.execute")
     def end(_op: Operation) -> None:

@@ -1,4 +1,4 @@
-"""CrewAI: crews, flows, agents, models, tools.
+"""CrewAI: crews, flows, agents, what they delegate, models, tools.
 
 Tools are gated where agents use them, before CrewAI's own cache, and where they run; models where they are called,
 whatever they send their requests through.
@@ -36,7 +36,7 @@ class CrewAIInstrumentor(Instrumentor):
     """Points of ``crewai``."""
 
     library = "crewai"
-    kinds = frozenset(("agent.invoke", "llm.call", "run", "tool.execute"))
+    kinds = frozenset(("agent.delegate", "agent.invoke", "llm.call", "run", "tool.execute"))
     table = (
         _point("llms.base_llm:BaseLLM.call", "models:MODEL", "models:chosen"),
         _point("llms.base_llm:BaseLLM.acall", "models:MODEL", "models:chosen", mode="async"),
@@ -62,6 +62,9 @@ class CrewAIInstrumentor(Instrumentor):
         _point("agent.core:Agent.kickoff", "runs:ASKED_AGENT", "runs:kickoff_chosen"),
         _point("agent.core:Agent.kickoff_async", "runs:ASKED_AGENT", "runs:asked_chosen", mode="async"),
         _point("lite_agent:LiteAgent.kickoff", "runs:ASKED_AGENT", "runs:asked_chosen"),
+        _point(
+            "tools.agent_tools.base_agent_tools:BaseAgentTool._execute", "delegations:DELEGATION", "delegations:chosen"
+        ),
         _signal("agent.core:Agent._check_execution_error", "refusals:failed"),
         _signal("llms.base_llm:BaseLLM._track_token_usage_internal", "responses:counted"),
         _signal(

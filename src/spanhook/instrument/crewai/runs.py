@@ -32,7 +32,7 @@ def _named(name: Any, instance: Any) -> str:
     return str(name or "").strip() or type(instance).__name__
 
 
-def _text(value: Any, expected: str) -> str:
+def text_of(value: Any, expected: str) -> str:
     parts = (part for message in messages_in(value, expected, key="parts") for part in message["parts"])
     return text_in(parts)
 
@@ -75,7 +75,7 @@ def run_output(result: Any) -> list[Message]:
 def crew_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any:
     if isinstance(value, CrewOutput):
         return value
-    return CrewOutput(raw=_text(value, "a crew's answer is a CrewOutput, text or messages"))
+    return CrewOutput(raw=text_of(value, "a crew's answer is a CrewOutput, text or messages"))
 
 
 CREW = Adapter(
@@ -103,15 +103,15 @@ def task_chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
     return None if _again(AGENT, instance) else AGENT
 
 
-def _role(agent: Any) -> Any:
+def name_of(agent: Any) -> str:
     """An agent's role as it was written: a crew puts its inputs into it, which are content and of any number."""
-    return getattr(agent, "_original_role", None) or getattr(agent, "role", None)
+    return _named(getattr(agent, "_original_role", None) or getattr(agent, "role", None), agent)
 
 
 def agent_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
     attributes: Attributes = {
         semconv.GEN_AI_PROVIDER_NAME: PROVIDER,
-        semconv.GEN_AI_AGENT_NAME: _named(_role(instance), instance),
+        semconv.GEN_AI_AGENT_NAME: name_of(instance),
     }
     if getattr(instance, "id", None):
         attributes[semconv.GEN_AI_AGENT_ID] = str(instance.id)
@@ -133,7 +133,7 @@ def task_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> 
 
 
 def task_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any:
-    return _text(value, "the answer to an agent's task is text or messages")
+    return text_of(value, "the answer to an agent's task is text or messages")
 
 
 AGENT = Adapter(
@@ -172,7 +172,7 @@ def asked_answer(instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any
     if isinstance(value, LiteAgentOutput):
         return value
     return LiteAgentOutput(
-        raw=_text(value, "an agent's answer is a LiteAgentOutput, text or messages"), agent_role=instance.role
+        raw=text_of(value, "an agent's answer is a LiteAgentOutput, text or messages"), agent_role=instance.role
     )
 
 

@@ -65,6 +65,18 @@ def _outlets() -> tuple[Outlet, ...]:
     )
 
 
+def _code(place: str, adapter: str) -> Point:
+    """Where a module runs code that its model has written."""
+    module, _, name = place.partition(":")
+    return Point(
+        module=f"dspy.predict.{module}",
+        name=f"{name}._execute_code",
+        adapter=f"{_HERE}.code:{adapter}",
+        overrides=True,
+        optional=True,
+    )
+
+
 class DSPyInstrumentor(Instrumentor):
     """Points of ``dspy``."""
 
@@ -89,6 +101,8 @@ class DSPyInstrumentor(Instrumentor):
             before=f"{_HERE}.tool_calls:look_up",
             optional=True,
         ),
+        _code("program_of_thought:ProgramOfThought", "CODE"),
+        _code("rlm:RLM", "RLM_CODE"),
         *_attempts(),
         *_outlets(),
         Signal(

@@ -16,7 +16,7 @@ from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, R
 
 PROVIDER = "dspy"
 _LAYER = "dspy.run"
-_AGENTS = frozenset(("ReAct", "CodeAct", "RLM"))
+_AGENTS = frozenset(("ReAct", "ReActV2", "CodeAct", "RLM"))
 
 
 def chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:

@@ -1,4 +1,4 @@
-"""LiteLLM: its functions that call a model, whichever provider's, and its router."""
+"""LiteLLM: its functions that call a model, whichever provider's, its router, its agents and the tools that it runs."""
 
 from collections.abc import Iterator
 
@@ -82,14 +82,70 @@ def _attempts() -> Iterator[Attempts]:
         yield Attempts(module=f"litellm.{module}", name=name, layer=LITELLM, optional=True)
 
 
+def _point(place: str, adapter: str, choose: str = "", *, mode: str = "async") -> Point:
+    """A function of agents or tools, which older versions lack; ``place`` is ``module:name``."""
+    module, _, name = place.partition(":")
+    return Point(
+        module=f"litellm.{module}",
+        name=name,
+        adapter=f"{_HERE}.{adapter}",
+        choose=f"{_HERE}.{choose}" if choose else "",
+        mode=mode,
+        optional=True,
+    )
+
+
+def _signal(place: str, before: str) -> Signal:
+    module, _, name = place.partition(":")
+    return Signal(module=f"litellm.{module}", name=name, before=f"{_HERE}.{before}", optional=True)
+
+
+_AGENTS = (
+    _point("harness.runtime:AsyncSession.turn_events", "harness:TURN", "harness:turn_chosen", mode="astream"),
+    _point("harness.endpoint:ModelEndpoint._invoke_sdk", "harness:TURN", "harness:served"),
+    _signal("harness.runtime:_Turn._start_producer", "harness:turn_begins"),
+    _point("tool_loop:run_tool_loop", "loops:LOOP", mode="sync"),
+    _point("tool_loop:arun_tool_loop", "loops:LOOP"),
+    _signal("tool_loop:run_tool_loop", "loops:loop_begins"),
+    _signal("tool_loop:arun_tool_loop", "loops:async_loop_begins"),
+    _point("a2a_protocol.main:asend_message", "a2a:ASKED"),
+    _point("a2a_protocol.main:asend_message_streaming", "a2a:ASKED", mode="astream"),
+)
+
+
+#: Functions of the application's loops are called by an object of ours, which takes their place.
+_CALLS = (
+    Point(module=f"{_HERE}.loops", name="Executor.__call__", adapter=f"{_HERE}.loops:CALL"),
+    Point(module=f"{_HERE}.loops", name="AsyncExecutor.__call__", adapter=f"{_HERE}.loops:CALL", mode="async"),
+)
+
+
+_TOOLS = (
+    *_CALLS,
+    _point("harness.handlers.tool_loop_handler:_execute_tool", "tools:FUNCTION"),
+    _point("integrations.websearch_interception.handler:WebSearchInterceptionLogger._execute_search", "tools:SEARCH"),
+    _point(
+        "integrations.code_interpreter_interception.handler:CodeInterpreterInterceptionLogger._run_tool_call",
+        "tools:CODE",
+    ),
+    _point("sandbox.main:arun_code", "tools:SANDBOX"),
+    _point("sandbox.main:acode_interpreter_tool", "tools:EPHEMERAL"),
+    _point(
+        "llms.litellm_proxy.skills.sandbox_executor:SkillsSandboxExecutor.execute", "tools:SKILL", mode="sync"
+    ),
+)
+
+
 class LiteLLMInstrumentor(Instrumentor):
     """Points of ``litellm``."""
 
     library = "litellm"
-    kinds = frozenset(("llm.call", "embeddings.create"))
+    kinds = frozenset(("agent.delegate", "agent.invoke", "embeddings.create", "llm.call", "tool.execute"))
     table = (
         *_points(),
         *_attempts(),
+        *_AGENTS,
+        *_TOOLS,
         Signal(
             module="litellm.litellm_core_utils.asyncify",
             name="run_async_function",

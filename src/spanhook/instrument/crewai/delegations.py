@@ -1,0 +1,68 @@
+"""Coworkers: the tools by which an agent, such as a crew's manager, has another do something or asks it.
+
+The other agent's task is an operation inside of this one, which is inside of the tool's. A refusal is what the tool
+returns, so the model is told of it and goes on.
+"""
+
+from typing import Any
+
+from spanhook import semconv
+from spanhook.instrument.crewai.arguments import DELEGATED as CALL
+from spanhook.instrument.crewai.runs import PROVIDER, name_of, run_output, text_of
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Request, current_record
+
+
+def _coworker(tool: Any, args: Args, kwargs: Kwargs) -> Any:
+    """The agent that is asked, found as the tool finds it; ``None`` if there is none by this name."""
+    wanted = tool.sanitize_agent_name(CALL.given(args, kwargs, "agent_name") or "")
+    return next((one for one in tool.agents if tool.sanitize_agent_name(one.role) == wanted), None)
+
+
+def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
+    """The adapter of a call; ``None`` for one that asks nobody, of which the model is told."""
+    return None if _coworker(instance, args, kwargs) is None else DELEGATION
+
+
+def delegation_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
+    attributes: Attributes = {
+        semconv.GEN_AI_PROVIDER_NAME: PROVIDER,
+        semconv.GEN_AI_AGENT_NAME: name_of(_coworker(instance, args, kwargs)),
+    }
+    around = current_record()
+    if around is not None and around.agent:
+        attributes[semconv.DELEGATING_AGENT] = around.agent
+    return attributes
+
+
+def delegation_names(instance: Any, args: Args, kwargs: Kwargs) -> frozenset[str]:
+    """The role as it was written, and with a crew's inputs in it."""
+    coworker = _coworker(instance, args, kwargs)
+    return frozenset((name_of(coworker), str(coworker.role).strip()))
+
+
+def delegation_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
+    task, context = CALL.given(args, kwargs, "task"), CALL.given(args, kwargs, "context")
+    parts = [{"type": "text", "content": one} for one in (task, context) if isinstance(one, str) and one]
+    return Request(
+        messages=[{"role": "user", "parts": parts}], arguments={"task": task, "context": context}, inputs=task
+    )
+
+
+def delegation_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> str:
+    return text_of(value, "a coworker's answer is text or messages")
+
+
+def delegation_rejected(instance: Any, args: Args, kwargs: Kwargs, reason: str) -> str:
+    return f"Hand-off to {name_of(_coworker(instance, args, kwargs))} rejected: {reason}"
+
+
+DELEGATION = Adapter(
+    kind="agent.delegate",
+    layer="crewai.delegation",
+    start=delegation_start,
+    names=delegation_names,
+    request=delegation_request,
+    output=run_output,
+    answer=delegation_answer,
+    rejected=delegation_rejected,
+)
