@@ -20,6 +20,7 @@ _ALONE = frozenset(
     (
         "aegra",
         "aiobotocore",
+        "claude_agent_sdk",
         "crewai",
         "dspy",
         "fast_agent",

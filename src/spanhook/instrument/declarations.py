@@ -163,6 +163,13 @@ INSTRUMENTORS = {
             variables=("AWS_",),
         ),
         Declaration(
+            "claude_agent_sdk",
+            instrumentor="spanhook.instrument.claude_agent_sdk:ClaudeAgentInstrumentor",
+            requirement="claude-agent-sdk >= 0.2.178, < 0.3",
+            extra="claude-agent-sdk",
+            words=("claude_agent_sdk", "claude_agent", "claude_code"),
+        ),
+        Declaration(
             "cohere",
             instrumentor="spanhook.instrument.cohere:CohereInstrumentor",
             requirement="cohere >= 5.13, < 8",
