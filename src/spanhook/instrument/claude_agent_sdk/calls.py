@@ -153,7 +153,7 @@ class Call:
             return result, None
         for one in reversed(self._inner):
             await one.end()
-        if self.run is not None and _in_background(result):
+        if self.run is not None and in_background(result):
             self.agent_id = str(result.get("agentId") or "")
         else:
             await self.end_run(result)
@@ -184,6 +184,6 @@ class Call:
             await run.end()
 
 
-def _in_background(result: Any) -> bool:
+def in_background(result: Any) -> bool:
     """Whether an agent goes on after the call that has started it."""
     return isinstance(result, Mapping) and (result.get("isAsync") is True or result.get("status") == "async_launched")

@@ -54,6 +54,20 @@ class Conversations:
         self.context, self.model = copy_context(), model
         self.asked: dict[str, Asked] = {}
         self.agents: dict[str, Call] = {}
+        self._keys: dict[str, str] = {}
+
+    def note_agent(self, agent_id: Any, key: str) -> None:
+        """Note the conversation of an agent."""
+        if agent_id and key != MAIN:
+            self._keys[str(agent_id)] = key
+
+    def gated(self, given: Mapping[str, Any]) -> Asked:
+        """Note that the program asks whether a tool may be used."""
+        key = self._keys.get(str(given.get("agent_id")), MAIN)
+        asked = Asked(key, str(given.get("tool_name")), given.get("tool_input") or {})
+        asked = self.asked.setdefault(str(given.get("tool_use_id")), asked)
+        asked.gated = True
+        return asked
 
     def remember(self, call_id: str, call: Call) -> None:
         """Note a call that has started an agent."""
@@ -106,11 +120,11 @@ class Conversations:
         if answer is not None:
             answer.count(usage)
 
-    async def end_answer(self, key: str) -> None:
-        """The model's answer is complete."""
+    async def end_answer(self, key: str, *, shown: bool = True) -> None:
+        """The model's answer is complete; not all of an agent's are shown."""
         thread = self._threads.get(key)
         if thread is not None:
-            self._sums.add(await thread.end())
+            self._sums.add(await thread.end(shown=shown))
 
     async def sum_up(self, result: Mapping[str, Any]) -> None:
         """Count what a turn used besides what its messages say, with the last of them if there is one."""

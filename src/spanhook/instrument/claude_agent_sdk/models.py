@@ -144,11 +144,11 @@ class Thread:
         if answer is not None and answer.message_id in ("", told):
             answer.hear(message)
 
-    async def end(self) -> Answer | None:
-        """The call is over; returns it if the model has answered."""
+    async def end(self, *, shown: bool = True) -> Answer | None:
+        """The call is over; returns it if the model has answered. If its answer is not ``shown``, it may have."""
         lasting, self.lasting = self.lasting, None
         if lasting is None:
             return None
         answer: Answer = lasting.instance
-        await lasting.end(None if answer.message else asyncio.CancelledError())
+        await lasting.end(None if answer.message or not shown else asyncio.CancelledError())
         return answer if answer.message else None

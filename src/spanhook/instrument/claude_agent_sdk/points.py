@@ -8,19 +8,19 @@ from spanhook.instrument.claude_agent_sdk.refused import Refused
 from spanhook.instrument.claude_agent_sdk.servers import handled
 from spanhook.instrument.claude_agent_sdk.sessions import Session, session_of, streaming
 from spanhook.instrument.claude_agent_sdk.signatures import CREATED, HANDLED
-from spanhook.instrument.claude_agent_sdk.transports import Accompanied
+from spanhook.instrument.claude_agent_sdk.transports import accompanied
 from spanhook.model import Args, Kwargs, Opening
 
 
 def created(opening: Opening, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs) -> None:
     """Create a ``Query`` whose transport is accompanied by a session, and whose hooks are joined by ours."""
     transport = CREATED.given(args, kwargs, "transport")
-    session = Session(opening, transport, getattr(transport, "_options", None))
+    session = Session(opening, getattr(transport, "_options", None))
     asks = CREATED.given(args, kwargs, "can_use_tool")
     args, kwargs = CREATED.having(
         args,
         kwargs,
-        transport=Accompanied(transport, session),
+        transport=accompanied(transport, session),
         hooks=with_ours(CREATED.given(args, kwargs, "hooks"), session),
         can_use_tool=asks if asks is None else with_permission(asks, session),
     )

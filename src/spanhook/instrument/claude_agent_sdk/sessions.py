@@ -3,7 +3,7 @@
 import asyncio
 import json
 import weakref
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextvars import ContextVar
 from typing import Any
 from uuid import uuid4
@@ -34,16 +34,16 @@ class Session:
 
     Args:
         opening: Opens operations.
-        transport: The transport, without us.
         options: The application's options, if the transport knows them.
 
     Attributes:
         uses: The tools that are used in it.
+        write: The method by which the transport writes, without us.
         requests: Ids that requests to servers in this process have there, by server and id.
     """
 
-    def __init__(self, opening: Opening, transport: Any, options: Any) -> None:
-        self._opening, self._transport = opening, transport
+    def __init__(self, opening: Opening, options: Any) -> None:
+        self._opening = opening
         self._agent = str((getattr(options, "extra_args", None) or {}).get("agent") or NAME)
         self._session_id = str(getattr(options, "resume", None) or "")
         self._talks = Conversations(opening, str(getattr(options, "model", None) or ""))
@@ -53,6 +53,7 @@ class Session:
         self._waking: dict[str, list[Any]] = {}
         self._stopped: BaseException | None = None
         self.uses = Uses(opening, self._talks)
+        self.write: Callable[[str], Awaitable[None]]
         self.requests: dict[tuple[str, Any], str] = {}
 
     def join(self, query: Any) -> None:
@@ -106,6 +107,8 @@ class Session:
         return () if self._stopped is not None and not _is_control(message) else (message,)
 
     async def _system(self, said: Mapping[str, Any]) -> None:
+        if said.get("subtype") == "task_started":
+            self._talks.note_agent(said.get("task_id"), str(said.get("tool_use_id") or MAIN))
         if said.get("subtype") != "init":
             return
         self._session_id = str(said.get("session_id") or self._session_id)
@@ -118,6 +121,7 @@ class Session:
         await self._ask(MAIN, self._turns[0].args[0])
 
     async def _assistant(self, said: Mapping[str, Any]) -> None:
+        self._talks.note_agent(said.get("agent_id"), _key(said))
         if self._stopped is None:
             await self._stop_if(await self._talks.answering(_key(said), said.get("message") or {}))
 
@@ -167,7 +171,7 @@ class Session:
             theirs = self._callbacks[request_id] = self.uses.theirs(event, given)
             theirs.asked(request_id)
         elif event == "PreToolUse":
-            await self._talks.end_answer(self._talks.key_of(str(given.get("tool_use_id"))))
+            await self._talks.end_answer(self._talks.gated(given).key)
 
     def _callback(self, callback_id: str) -> Any:
         query = self._query() if self._query is not None else None
@@ -230,7 +234,7 @@ class Session:
     async def _control(self, subtype: str) -> str:
         request_id = f"spanhook_{uuid4().hex}"
         asked = {"type": "control_request", "request_id": request_id, "request": {"subtype": subtype}}
-        await self._transport.write(json.dumps(asked) + "\n")
+        await self.write(json.dumps(asked) + "\n")
         return request_id
 
     def leave(self, error: BaseException | None) -> None:

@@ -6,7 +6,7 @@ from typing import Any, cast
 from spanhook import semconv
 from spanhook.errors import HookError
 from spanhook.instrument.claude_agent_sdk.turns import PROVIDER, turn_rewrite
-from spanhook.instrument.wire import encoded
+from spanhook.instrument.wire import encoded, text_of
 from spanhook.model import (
     Adapter,
     Args,
@@ -174,6 +174,8 @@ def delegation_request(_use: Use, args: Args, _kwargs: Kwargs) -> Request:
 
 def agent_output(result: Any) -> list[Message]:
     said = result.result if isinstance(result, Use) else result
+    if isinstance(said, Mapping) and isinstance(said.get("content"), list):
+        said = "".join(text_of(one.get("text")) for one in said["content"])
     return [{"role": "assistant", "parts": [{"type": "text", "content": encoded(said)}]}]
 
 

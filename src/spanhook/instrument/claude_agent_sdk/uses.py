@@ -3,7 +3,16 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from spanhook.instrument.claude_agent_sdk.calls import Call, Said, ToolFailed, denied, halted, stops, with_input
+from spanhook.instrument.claude_agent_sdk.calls import (
+    Call,
+    Said,
+    ToolFailed,
+    denied,
+    halted,
+    in_background,
+    stops,
+    with_input,
+)
 from spanhook.instrument.claude_agent_sdk.conversations import MAIN, Conversations
 from spanhook.instrument.claude_agent_sdk.lasting import Lasting
 from spanhook.instrument.claude_agent_sdk.theirs import Theirs
@@ -60,9 +69,6 @@ class Uses:
         """
         name, call_id = str(given.get("tool_name")), str(given.get("tool_use_id"))
         theirs = await self._answers("PreToolUse", given)
-        model_asked = self._talks.asked.get(call_id)
-        if model_asked is not None:
-            model_asked.gated = True
         if theirs.denied:
             return {}, None
         if stopped is not None:
@@ -94,6 +100,8 @@ class Uses:
         if refused is not None:
             await call.failed(refused)
             return {}, refused
+        if call.run is not None and not in_background(result):
+            await self._talks.end_answer(call_id, shown=False)
         told, refused = await call.returned(result)
         said = {} if told is None or told is given.get("tool_response") else _with_output(told)
         return said, refused if refused is not None and (told is None or stops(refused)) else None
@@ -135,8 +143,9 @@ class Uses:
     async def agent_ended(self, given: Mapping[str, Any]) -> None:
         """The program reports that an agent has come to its end."""
         agent_id = given.get("agent_id")
-        for call in self._talks.agents.values():
+        for call_id, call in self._talks.agents.items():
             if agent_id and call.agent_id == agent_id:
+                await self._talks.end_answer(call_id, shown=False)
                 await call.end_run(given.get("last_assistant_message"))
 
     async def drop(self, *, all_of_them: bool) -> None:
