@@ -5,6 +5,7 @@ sums come with the result of a turn: what its messages lack is counted with the 
 """
 
 import asyncio
+import re
 from collections.abc import Mapping
 from contextvars import Context
 from typing import Any
@@ -57,6 +58,15 @@ class Answer:
         self.message["usage"] = {**(self.message.get("usage") or {}), **usage}
 
 
+_VERSION = re.compile(r"(\[\w+\]|-\d{8})+$")
+"""What names of models may end with: the size of a window, and a date."""
+
+
+def same_model(one: str, other: str) -> bool:
+    """Whether two names are those of one model."""
+    return _VERSION.sub("", one) == _VERSION.sub("", other)
+
+
 def answer_start(answer: Answer, _args: Args, _kwargs: Kwargs) -> Attributes:
     attributes: Attributes = {semconv.GEN_AI_OPERATION_NAME: "chat", semconv.GEN_AI_PROVIDER_NAME: PROVIDER}
     if answer.model:
@@ -76,7 +86,7 @@ def answer_response(answer: Answer) -> tuple[Attributes, Usage | None]:
     for model, more in answer.rest.items():
         used = used or Usage()
         used.add(more)
-        if model != answer.answered_by:
+        if len(answer.rest) > 1 and not same_model(answer.answered_by, model):
             used.apart = (*used.apart, (model, more))
     answer.used = used
     return attributes, used

@@ -139,7 +139,8 @@ class Session:
         results = [one for one in content if one.get("type") == "tool_result"] if isinstance(content, list) else []
         for one in results:
             await self._stop_if(await self.uses.resulted(one))
-        if results and not self._talks.waits(key):
+        is_first = key != MAIN and not results  # what an agent is asked
+        if is_first or (results and not self._talks.waits(key)):
             await self._ask(key, content)
 
     async def _ask(self, key: str, content: Any) -> None:

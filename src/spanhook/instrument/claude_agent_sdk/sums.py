@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from spanhook.instrument.claude_agent_sdk.models import Answer, answer_response
+from spanhook.instrument.claude_agent_sdk.models import Answer, answer_response, same_model
 from spanhook.model import NANO, Usage
 
 
@@ -29,7 +29,10 @@ class Sums:
         counted, self._counted = self._counted, []
         known = [*((one.answered_by, one.used) for one in counted), *_told_by(last)]
         told = self._since_last(result)
-        found = {model: _less(_usage(used), [one for name, one in known if _same(name, model)]) for model, used in told}
+        found = {
+            model: _less(_usage(used), [one for name, one in known if len(told) == 1 or same_model(name, model)])
+            for model, used in told
+        }
         return {model: used for model, used in found.items() if used.total_tokens or used.cost_nano}
 
     def _since_last(self, result: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -46,11 +49,6 @@ class Sums:
 
 def _told_by(answer: Answer | None) -> list[tuple[str, Usage | None]]:
     return [] if answer is None else [(answer.answered_by, answer_response(answer)[1])]
-
-
-def _same(name: str, model: str) -> bool:
-    """Whether a message's model is the one of a sum, whose name may say more, such as the size of its window."""
-    return name == model or model.startswith(f"{name}[")
 
 
 def _minus(used: Mapping[str, Any], before: Mapping[str, Any]) -> dict[str, Any]:
