@@ -3,6 +3,8 @@
 The tasks are the SDK's own sort, which exists on asyncio and on Trio.
 """
 
+import asyncio
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from contextvars import Context, copy_context
 from typing import Any
@@ -26,6 +28,7 @@ class Lasting:
         instance: What it is read from, which is also its result: what happens is noted there.
         args: What hooks may rewrite.
         context: The context that it begins in; the current one unless given.
+        dropped: What it ends with if its task is, such as with the event loop.
 
     Attributes:
         args: The arguments that the gates have let pass.
@@ -37,11 +40,17 @@ class Lasting:
     """
 
     def __init__(
-        self, opening: Opening, adapter: Adapter, instance: Any, args: Args = (), context: Context | None = None
+        self,
+        opening: Opening,
+        adapter: Adapter,
+        instance: Any,
+        args: Args = (),
+        context: Context | None = None,
+        dropped: Callable[[], BaseException] = asyncio.CancelledError,
     ) -> None:
         self.args, self.context, self.record = args, context or copy_context(), None
         self.went, self.result, self.error = False, None, None
-        self.instance, self._failure = instance, None
+        self.instance, self._failure, self._dropped = instance, None, dropped
         self._began, self._over, self._done = anyio.Event(), anyio.Event(), anyio.Event()
         self._opened = opening(adapter, self._going, instance, args)
 
@@ -80,7 +89,7 @@ class Lasting:
             async with self._opened as answer:
                 if self.went:
                     self._began.set()
-                    await self._over.wait()
+                    await self._last()
                     if self._failure is not None:
                         raise self._failure
                 else:
@@ -97,6 +106,15 @@ class Lasting:
             _running.discard(self)
             for one in (self._began, self._over, self._done):
                 one.set()
+
+    async def _last(self) -> None:
+        """Wait for the end."""
+        try:
+            await self._over.wait()
+        except anyio.get_cancelled_exc_class():
+            if self._dropped is asyncio.CancelledError:
+                raise
+            self._failure = self._failure or self._dropped()
 
     def _going(self, *args: Any) -> "_Going":
         return _Going(self, self.instance, args)

@@ -29,15 +29,19 @@ def created(opening: Opening, wrapped: Callable[..., Any], instance: Any, args: 
 
 
 async def received(
-    _opening: Opening, wrapped: Callable[..., Any], _instance: Any, args: Args, kwargs: Kwargs
+    _opening: Opening, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs
 ) -> AsyncIterator[Any]:
     """The messages that the application gets; a refusal is raised where the result of the turn would have come."""
-    messages = wrapped(*args, **kwargs)
+    messages, session = wrapped(*args, **kwargs), session_of(instance)
     try:
         async for message in messages:
             if isinstance(message, Refused):
                 raise message.error
             yield message
+    except BaseException as error:
+        if session is not None and not isinstance(error, Exception):
+            session.consumer_left(error)
+        raise
     finally:
         await messages.aclose()
 

@@ -52,6 +52,7 @@ class Session:
         self._callbacks: dict[str, Theirs] = {}
         self._waking: dict[str, list[Any]] = {}
         self._stopped: BaseException | None = None
+        self._left: Callable[[], BaseException] = GeneratorExit
         self.uses = Uses(opening, self._talks)
         self.write: Callable[[str], Awaitable[None]]
         self.requests: dict[tuple[str, Any], str] = {}
@@ -85,7 +86,8 @@ class Session:
 
     async def _begin(self, content: Any) -> Lasting:
         """Begin a turn."""
-        turn = Lasting(self._opening, TURN, Turn(self._agent, self._session_id), (content,))
+        facts = Turn(self._agent, self._session_id)
+        turn = Lasting(self._opening, TURN, facts, (content,), dropped=GeneratorExit)
         if await turn.begin():
             self._turns.append(turn)
             self._talks.context = turn.context
@@ -243,7 +245,11 @@ class Session:
         for lasting in (*self._talks.under_way(), *self.uses.under_way()):
             lasting.leave(error or asyncio.CancelledError())
         for turn in self._turns:
-            turn.leave(error or GeneratorExit())
+            turn.leave(error or self._left())
+
+    def consumer_left(self, error: BaseException) -> None:
+        """The application has stopped to read messages."""
+        self._left = GeneratorExit if isinstance(error, GeneratorExit) else asyncio.CancelledError
 
     async def over(self) -> None:
         """The transport is being closed: end what is under way."""

@@ -146,13 +146,8 @@ async def prompts() -> AsyncIterator[dict[str, Any]]:
 
 async def _result(messages: Any) -> Any:
     """What the result of a turn says."""
-    found: Any = None
-    async for message in messages:
-        if isinstance(message, sdk.ResultMessage):
-            found = message
-            break
-    await messages.aclose()
-    return found.result if not found.is_error else found.subtype
+    (found,) = [message async for message in messages if isinstance(message, sdk.ResultMessage)]
+    return found.subtype if found.is_error else found.result
 
 
 async def _conversed(options: Any, prompt: Any) -> Any:
@@ -165,7 +160,7 @@ async def _connected(options: Any) -> Any:
     client = sdk.ClaudeSDKClient(options)
     try:
         await client.connect(ASK)
-        return await _result(client.receive_messages())
+        return await _result(client.receive_response())
     finally:
         await client.disconnect()
 
