@@ -41,7 +41,7 @@ def test_gated_once(libraries: tuple[str, ...]) -> None:
     hooks, asked, adding = Hooks(), list[str](), Adding()
     hooks.before("tool.execute", timeout=PATIENCE)(lambda op: asked.append(op.name))
     line = calling((2, 3))
-    with recorder(hooks, libraries=libraries) as seen:
+    with recorder(hooks, only=libraries) as seen:
         ask(line, mcp_servers=adding.servers, tools=[])
     assert asked == [NAME] and line.told("toolu_0") == "5"
     assert statuses(seen, "tool.execute") == ["success"]

@@ -114,12 +114,6 @@ class Conversations:
                 self.asked.setdefault(str(block.get("id")), asked)
         return refused
 
-    def count(self, key: str, usage: Mapping[str, Any]) -> None:
-        """An answer's stream says at its end what it used."""
-        answer = self._thread(key).answer
-        if answer is not None:
-            answer.count(usage)
-
     async def end_answer(self, key: str, *, shown: bool = True) -> None:
         """The model's answer is complete; not all of an agent's are shown."""
         thread = self._threads.get(key)

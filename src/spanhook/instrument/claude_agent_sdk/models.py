@@ -53,10 +53,6 @@ class Answer:
         usage = self.message.get("usage") or message.get("usage")
         self.message = {**message, "content": content, "usage": usage}
 
-    def count(self, usage: Mapping[str, Any]) -> None:
-        """Take what the end of its stream says of its use."""
-        self.message["usage"] = {**(self.message.get("usage") or {}), **usage}
-
 
 _VERSION = re.compile(r"(\[\w+\]|-\d{8})+$")
 """What names of models may end with: the size of a window, and a date."""

@@ -127,14 +127,6 @@ class Session:
         if self._stopped is None:
             await self._stop_if(await self._talks.answering(_key(said), said.get("message") or {}))
 
-    async def _event(self, said: Mapping[str, Any]) -> None:
-        """A part of an answer; the application has asked for these."""
-        event: Mapping[str, Any] = said.get("event") or {}
-        if event.get("type") == "message_start" and self._stopped is None:
-            await self._stop_if(await self._talks.answering(_key(said), event.get("message") or {}))
-        elif event.get("type") == "message_delta":
-            self._talks.count(_key(said), event.get("usage") or {})
-
     async def _user(self, said: Mapping[str, Any]) -> None:
         """What tools have returned is about to go to the model."""
         key, content = _key(said), (said.get("message") or {}).get("content")
@@ -263,7 +255,6 @@ class Session:
 _HEARING: dict[Any, Any] = {
     "system": Session._system,
     "assistant": Session._assistant,
-    "stream_event": Session._event,
     "user": Session._user,
     "result": Session._result,
     "control_request": Session._request,
