@@ -13,7 +13,15 @@ from spanhook.testing import recorder
 from .scripted import OTHER, Script, bash, hook, nested, use
 
 BACKENDS = pytest.mark.parametrize("backend", ["asyncio", "trio"])
-EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "SubagentStart", "SubagentStop", "UserPromptSubmit", "Stop")
+EVENTS = (
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "SubagentStart",
+    "SubagentStop",
+    "UserPromptSubmit",
+    "Stop",
+)
 
 
 class Application:
@@ -75,7 +83,15 @@ def outcome(application: Application, messages: list[Any]) -> Any:
     events = sorted({one[0] for one in application.told})
     lasting = sorted(map(repr, (shown(one) for one in messages if not isinstance(one, sdk.SystemMessage))))
     sums = result.result, result.is_error, result.num_turns, result.usage["output_tokens"], result.total_cost_usd
-    return lasting, told, events, sorted(map(repr, application.permitted)), application.given, len(application.line), sums
+    return (
+        lasting,
+        told,
+        events,
+        sorted(map(repr, application.permitted)),
+        application.given,
+        len(application.line),
+        sums,
+    )
 
 
 @BACKENDS

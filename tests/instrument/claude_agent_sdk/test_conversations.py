@@ -24,8 +24,10 @@ def test_an_agent_is_a_delegation_with_a_run_in_it(tmp_path: Path) -> None:
         ask(line)
     run, handed = "invoke_agent general-purpose", "delegate_agent general-purpose"
     found = nested(seen)
-    assert (handed, "invoke_agent claude") in found and (run, handed) in found
-    assert ("execute_tool Bash", run) in found and ("chat claude-haiku-4-5", run) in found
+    assert (handed, "invoke_agent claude") in found
+    assert (run, handed) in found
+    assert ("execute_tool Bash", run) in found
+    assert ("chat claude-haiku-4-5", run) in found
     assert ("execute_tool Agent", "invoke_agent claude") not in found
     (turn,) = [op for op in seen.operations if op.name == "claude"]
     assert turn.usage.total_tokens == line.tokens
@@ -41,7 +43,8 @@ def test_tools_of_an_agent_are_gated(tmp_path: Path) -> None:
 
     with recorder(hooks):
         ask(starting(Reply(calls=(bash(wrote(where), "toolu_inner"),))))
-    assert not where.exists() and agents == ["general-purpose"]
+    assert not where.exists()
+    assert agents == ["general-purpose"]
 
 
 def test_a_refused_agent_is_not_started() -> None:
@@ -54,7 +57,8 @@ def test_a_refused_agent_is_not_started() -> None:
 
         with recorder(hooks) as seen:
             assert result(ask(line)).result == "all done"
-        assert "alone" in line.told("toolu_agent") and len(line) == 2
+        assert "alone" in line.told("toolu_agent")
+        assert len(line) == 2
         assert statuses(seen, kind)[0] == "rejected"
 
 
@@ -77,7 +81,8 @@ def test_an_agent_in_the_background_is_gated_after_the_turn(tmp_path: Path) -> N
     line = starting(Reply(calls=(bash(f"sleep 1; {wrote(where)}", "toolu_inner"),)), background=True)
     with recorder(hooks) as seen:
         ask(line)
-    assert not where.exists() and statuses(seen, "tool.execute") == ["rejected"]
+    assert not where.exists()
+    assert statuses(seen, "tool.execute") == ["rejected"]
     runs = [op for op in seen.operations if op.kind == "agent.invoke"]
     assert {op.name for op in runs} == {"claude", "general-purpose"}
     assert sum(value for _, value in seen.metrics()["spanhook.usage.tokens"]) == line.tokens

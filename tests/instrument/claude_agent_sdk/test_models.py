@@ -21,7 +21,8 @@ def test_totals_are_those_of_the_server() -> None:
     with recorder(Hooks()) as seen:
         found = result(ask(line))
     (turn,) = [op for op in seen.operations if op.kind == "agent.invoke"]
-    assert len(line) == 3 and turn.usage.total_tokens == line.tokens
+    assert len(line) == 3
+    assert turn.usage.total_tokens == line.tokens
     assert (turn.usage.llm_calls, turn.usage.tool_calls) == (3, 2)
     assert turn.usage.cost_usd == pytest.approx(found.total_cost_usd)
     assert list(turn.usage.by_model) == ["claude-haiku-4-5-20251001"]
@@ -62,8 +63,10 @@ def test_a_refused_call_of_the_model_stops_the_turn() -> None:
 
     with recorder(hooks) as seen, pytest.raises(Reject, match="enough") as refused:
         ask(line)
-    assert refused.value.status_code == 402 and len(line) <= 3
-    assert decisions(seen, "llm.call") == ["attempted"] and statuses(seen, "agent.invoke") == ["rejected"]
+    assert refused.value.status_code == 402
+    assert len(line) <= 3
+    assert decisions(seen, "llm.call") == ["attempted"]
+    assert statuses(seen, "agent.invoke") == ["rejected"]
     covered = [(span.attributes or {})["spanhook.coverage"] for span in seen.spans if span.name.startswith("chat")]
     assert set(covered) == {"best_effort"}
 
@@ -86,7 +89,8 @@ def test_a_client_goes_on_after_a_refused_call() -> None:
 
     with recorder(hooks):
         first, second = converse(line, "a bad one", "a good one")
-    assert isinstance(first, Reject) and second.result == "all done"
+    assert isinstance(first, Reject)
+    assert second.result == "all done"
 
 
 def test_a_call_cannot_be_answered_or_rewritten() -> None:

@@ -43,7 +43,8 @@ def test_gated_once(libraries: tuple[str, ...]) -> None:
     line = calling((2, 3))
     with recorder(hooks, only=libraries) as seen:
         ask(line, mcp_servers=adding.servers, tools=[])
-    assert asked == [NAME] and line.told("toolu_0") == "5"
+    assert asked == [NAME]
+    assert line.told("toolu_0") == "5"
     assert statuses(seen, "tool.execute") == ["success"]
     (turn,) = [op for op in seen.operations if op.kind == "agent.invoke"]
     assert turn.usage.tool_calls == 1
@@ -62,7 +63,8 @@ def test_hooks_know_it_by_both_names(name: str) -> None:
     line = calling((2, 3))
     with recorder(hooks):
         ask(line, mcp_servers=adding.servers, tools=[])
-    assert adding.given == [] and "no sums" in line.told("toolu_0")
+    assert adding.given == []
+    assert "no sums" in line.told("toolu_0")
 
 
 def test_rewritten_answered_and_replaced() -> None:

@@ -30,8 +30,10 @@ def test_a_client_goes_on_after_a_refusal() -> None:
     line = Script()
     with recorder(refusing("bad")) as seen:
         refused, answered = converse(line, "a bad one", "a good one")
-    assert isinstance(refused, Reject) and answered.result == "all done"
-    assert len(line) == 1 and statuses(seen, "agent.invoke") == ["rejected", "success"]
+    assert isinstance(refused, Reject)
+    assert answered.result == "all done"
+    assert len(line) == 1
+    assert statuses(seen, "agent.invoke") == ["rejected", "success"]
 
 
 def test_of_a_stream_of_prompts_the_refused_one_is_not_sent() -> None:
@@ -51,8 +53,10 @@ def test_a_client_goes_on_after_an_answer() -> None:
 
     with recorder(hooks) as seen:
         first, second = converse(line, "cached", "other")
-    assert first.result == "from the cache" and second.result == "all done"
-    assert len(line) == 1 and [op.usage.total_tokens for op in seen.operations if op.kind == "agent.invoke"] == [0, 28]
+    assert first.result == "from the cache"
+    assert second.result == "all done"
+    assert len(line) == 1
+    assert [op.usage.total_tokens for op in seen.operations if op.kind == "agent.invoke"] == [0, 28]
 
 
 def test_blocks_of_a_prompt_are_rewritten() -> None:
@@ -69,7 +73,8 @@ def test_blocks_of_a_prompt_are_rewritten() -> None:
 
     with recorder(hooks):
         ask(line, prompts())
-    assert "rewritten" in repr(line[0].body) and "original" not in repr(line[0].body)
+    assert "rewritten" in repr(line[0].body)
+    assert "original" not in repr(line[0].body)
 
 
 def test_a_turn_is_inside_of_what_asks_for_it() -> None:
@@ -85,7 +90,9 @@ def test_a_turn_is_inside_of_what_asks_for_it() -> None:
     with recorder(Hooks()) as seen:
         anyio.run(main)
     (turn,) = [op for op in seen.operations if op.name == "claude"]
-    assert turn.parent is not None and turn.parent.name == "outer" and turn.parent.usage.total_tokens == 28
+    assert turn.parent is not None
+    assert turn.parent.name == "outer"
+    assert turn.parent.usage.total_tokens == 28
 
 
 def test_a_refusal_of_the_run_leaves_the_operation_around_it() -> None:

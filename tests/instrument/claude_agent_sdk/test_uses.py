@@ -35,9 +35,11 @@ def test_a_refused_tool_does_not_run_and_the_model_is_told(tmp_path: Path) -> No
     line = Script(Reply(calls=(bash(wrote(where)),)))
     with recorder(refusing("trace")) as seen:
         found = result(ask(line))
-    assert not where.exists() and found.result == "all done"
+    assert not where.exists()
+    assert found.result == "all done"
     assert "not this one" in line.told("toolu_1")
-    assert statuses(seen, "tool.execute") == ["rejected"] and statuses(seen, "agent.invoke") == ["success"]
+    assert statuses(seen, "tool.execute") == ["rejected"]
+    assert statuses(seen, "agent.invoke") == ["success"]
 
 
 @pytest.mark.parametrize(
@@ -61,8 +63,10 @@ def test_of_tools_used_at_once_only_the_refused_one_does_not_run(tmp_path: Path)
     line = Script(Reply(calls=(bash(wrote(one), "toolu_1"), bash(wrote(other), "toolu_2"))))
     with recorder(refusing("other")) as seen:
         ask(line)
-    assert one.exists() and not other.exists()
-    assert "not this one" in line.told("toolu_2") and line.told("toolu_1") == "wrote"
+    assert one.exists()
+    assert not other.exists()
+    assert "not this one" in line.told("toolu_2")
+    assert line.told("toolu_1") == "wrote"
     assert sorted(statuses(seen, "tool.execute")) == ["rejected", "success"]
 
 
@@ -71,7 +75,8 @@ def test_a_refusal_of_the_run_stops_it(tmp_path: Path) -> None:
     line = Script(Reply(calls=(bash(wrote(where)),)))
     with recorder(refusing("trace", scope="run", status_code=402)) as seen, pytest.raises(Reject) as refused:
         ask(line)
-    assert refused.value.status_code == 402 and not where.exists()
+    assert refused.value.status_code == 402
+    assert not where.exists()
     assert len(line) == 1  # the model is not asked again
     assert statuses(seen, "agent.invoke") == ["rejected"]
 
@@ -85,7 +90,8 @@ def test_input_is_rewritten(tmp_path: Path) -> None:
 
     with recorder(hooks):
         ask(Script(Reply(calls=(bash(wrote(tmp_path / "trace")),))))
-    assert where.exists() and not (tmp_path / "trace").exists()
+    assert where.exists()
+    assert not (tmp_path / "trace").exists()
 
 
 def test_rewritten_input_is_no_permission(tmp_path: Path) -> None:
@@ -94,7 +100,8 @@ def test_rewritten_input_is_no_permission(tmp_path: Path) -> None:
     line = Script(Reply(calls=(bash("echo hi"),)))
     with recorder(hooks) as seen:
         ask(line, permission_mode="dontAsk")
-    assert not where.exists() and line.told("toolu_1") is not None
+    assert not where.exists()
+    assert line.told("toolu_1") is not None
     assert statuses(seen, "tool.execute") == ["error"]
 
 
@@ -120,7 +127,8 @@ def test_a_refused_result_does_not_get_to_the_model(tmp_path: Path) -> None:
     line = Script(Reply(calls=(bash("echo 12345"),)))
     with recorder(hooks):
         ask(line)
-    assert "12345" not in line.told("toolu_1") and "secret" in line.told("toolu_1")
+    assert "12345" not in line.told("toolu_1")
+    assert "secret" in line.told("toolu_1")
     (tmp_path / "file").write_text("12345")
     line = Script(Reply(calls=(use("Read", file_path=str(tmp_path / "file")),)))
     with recorder(hooks), pytest.raises(Reject, match="secret"):  # its result has a form of its own
@@ -140,7 +148,8 @@ def test_a_tool_of_the_program_cannot_be_answered_in_its_place(tmp_path: Path) -
     line = Script(Reply(calls=(bash(wrote(where)),)))
     with recorder(hooks) as seen:
         ask(line)
-    assert not where.exists() and "made up" not in line.told("toolu_1")
+    assert not where.exists()
+    assert "made up" not in line.told("toolu_1")
     assert decisions(seen, "tool.execute") == ["error"]
 
 
@@ -159,7 +168,8 @@ def test_what_hooks_of_the_application_make_of_an_input_is_what_gates_see(tmp_pa
     matchers = [sdk.HookMatcher(hooks=[rewrite]), sdk.HookMatcher(matcher="Bash", hooks=[hook(told)])]
     with recorder(refusing("trace")):
         ask(Script(Reply(calls=(bash("echo hi"),))), hooks={"PreToolUse": matchers})
-    assert not where.exists() and len(told) == 2
+    assert not where.exists()
+    assert len(told) == 2
 
 
 def test_what_a_permission_callback_makes_of_an_input_is_gated_too(tmp_path: Path) -> None:
@@ -173,7 +183,9 @@ def test_what_a_permission_callback_makes_of_an_input_is_gated_too(tmp_path: Pat
     line = Script(Reply(calls=(bash(wrote(tmp_path / "first")),)))
     with recorder(refusing("trace")) as seen:
         ask(line, permission_mode="default", can_use_tool=permit, settings="{}")
-    assert told and not where.exists() and "not this one" in line.told("toolu_1")
+    assert told
+    assert not where.exists()
+    assert "not this one" in line.told("toolu_1")
     assert sorted(statuses(seen, "tool.execute")) == ["error", "rejected"]
 
 
@@ -185,20 +197,23 @@ def test_what_the_application_denies_is_no_operation(tmp_path: Path) -> None:
             Script(Reply(calls=(bash(wrote(where)),))),
             hooks={"PreToolUse": [sdk.HookMatcher(hooks=[hook([], deny)])]},
         )
-    assert not where.exists() and statuses(seen, "tool.execute") == []
+    assert not where.exists()
+    assert statuses(seen, "tool.execute") == []
 
 
 def test_the_options_of_the_application_stay_as_they_are() -> None:
     matcher = sdk.HookMatcher(matcher="Bash", hooks=[hook([])])
     given = options(Script(), hooks={"PreToolUse": [matcher]})
     before = {event: list(matchers) for event, matchers in given.hooks.items()}
+
     async def main() -> None:
         async for _ in sdk.query(prompt="hello", options=given):
             pass
 
     with recorder(Hooks()):
         anyio.run(main)
-    assert given.hooks == before and matcher.hooks == before["PreToolUse"][0].hooks
+    assert given.hooks == before
+    assert matcher.hooks == before["PreToolUse"][0].hooks
 
 
 # ------------------------------------------------------------------------------------------------- around the question
@@ -214,7 +229,8 @@ def test_input_that_a_command_of_the_settings_rewrites_is_refused_once_it_has_ru
     line = Script(Reply(calls=(bash("echo hi"),)))
     with recorder(refusing("trace")) as seen, pytest.raises(Reject, match="not this one"):
         ask(line, settings=settings)
-    assert where.exists() and len(line) == 1
+    assert where.exists()
+    assert len(line) == 1
     assert decisions(seen, "tool.execute") == ["attempted"]
 
 
@@ -240,5 +256,6 @@ def test_a_tool_that_runs_unasked_is_refused_once_it_has_run(tmp_path: Path) -> 
 
     with recorder(refusing("trace")) as seen, pytest.raises(Reject, match="not this one"):
         anyio.run(main)
-    assert where.exists() and decisions(seen, "tool.execute") == ["attempted"]
+    assert where.exists()
+    assert decisions(seen, "tool.execute") == ["attempted"]
     assert statuses(seen, "agent.invoke") == ["rejected"]

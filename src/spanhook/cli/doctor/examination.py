@@ -46,7 +46,13 @@ def examination(environ: Mapping[str, str], **given: Any) -> Report:
     telemetry, wrong = _telemetry(environ)
     findings += wrong
     installed = [library.name for library in libraries if library.version]
-    findings += [*_gaps(libraries, wanted.require), *_beyond(libraries), *examine(environ), *loader(environ), *_prices()]
+    findings += [
+        *_gaps(libraries, wanted.require),
+        *_beyond(libraries),
+        *examine(environ),
+        *loader(environ),
+        *_prices(),
+    ]
     return Report(
         spanhook=__version__,
         python=platform.python_version(),

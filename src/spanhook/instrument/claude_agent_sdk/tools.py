@@ -84,7 +84,7 @@ def tool_answer(use: Use, _args: Args, _kwargs: Kwargs, value: Any) -> list[Any]
     """What the program is told by the server of a tool that is in this process."""
     if not use.local or use.failed:
         raise HookError(
-            f"{use.name!r} is a tool of the program Claude Code, which executes it: it cannot be answered in its place; "
+            f"{use.name!r} is a tool of the program Claude Code, which executes it, so it cannot be answered for; "
             "refuse it, or replace its result in an after hook"
         )
     return as_blocks(value)

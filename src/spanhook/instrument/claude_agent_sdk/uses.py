@@ -60,7 +60,9 @@ class Uses:
 
     # ----------------------------------------------------------------- before and after
 
-    async def before(self, given: Mapping[str, Any], stopped: BaseException | None) -> tuple[Said, BaseException | None]:
+    async def before(
+        self, given: Mapping[str, Any], stopped: BaseException | None
+    ) -> tuple[Said, BaseException | None]:
         """The program asks whether a tool may be used: what it is told, and why the gates refuse if they do.
 
         Args:

@@ -1,4 +1,4 @@
-"""What is gated in the Claude Agent SDK, and every way of calling it, with its real program and a server on loopback."""
+"""What is gated in the Claude Agent SDK, and every way of calling it, with its real program."""
 
 from typing import Any
 

@@ -31,7 +31,12 @@ class ClaudeServer(AnthropicServer):
 
 def environment(url: str, home: str) -> dict[str, str]:
     """What makes the program ask the server at ``url`` alone, and keep its files in ``home``."""
-    off = ("DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING", "DISABLE_TELEMETRY", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC")
+    off = (
+        "DISABLE_AUTOUPDATER",
+        "DISABLE_ERROR_REPORTING",
+        "DISABLE_TELEMETRY",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+    )
     return {
         **dict.fromkeys(off, "1"),
         "ANTHROPIC_API_KEY": "test",
