@@ -3,7 +3,7 @@
 A sender gives such a request an id that nobody can guess, so that no other request passes for one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from secrets import token_hex
 from typing import Any
@@ -12,7 +12,7 @@ _senders: dict[Any, Any] = {}
 
 
 @contextmanager
-def sent(sender: Any) -> Iterator[str]:
+def sent(sender: Any) -> Generator[str]:
     """A block that sends a request on behalf of the operation ``sender``; gives the id that the request has to have."""
     request_id = f"spanhook-{token_hex(16)}"
     _senders[request_id] = sender

@@ -1,5 +1,6 @@
 """A small session with two tools and an agent, hooks and a permission callback: with spanhook and without."""
 
+from importlib import import_module
 from typing import Any
 
 import anyio
@@ -158,10 +159,9 @@ def test_two_sessions_at_once_are_told_apart() -> None:
 
 
 def test_nothing_is_left_behind() -> None:
-    from claude_agent_sdk._internal.query import Query
-
-    before = {name: vars(Query)[name] for name in ("__init__", "receive_messages", "stream_input")}
+    query: Any = import_module("claude_agent_sdk._internal.query").Query
+    before = {name: vars(query)[name] for name in ("__init__", "receive_messages", "stream_input")}
     with recorder(Hooks()):
         anyio.run(Application().run)
-    assert {name: vars(Query)[name] for name in before} == before
+    assert {name: vars(query)[name] for name in before} == before
     assert server().port

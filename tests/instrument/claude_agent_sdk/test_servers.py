@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+import spanhook
 from spanhook import Hooks, Operation, Reject, current_operation
 from spanhook.cli.conformance.libraries.claude_agent_sdk_ways import sdk
 from spanhook.cli.conformance.servers.openai_replies import Reply
@@ -92,8 +93,6 @@ def test_rewritten_answered_and_replaced() -> None:
 
 
 def test_what_a_tool_calls_is_inside_of_it() -> None:
-    import spanhook
-
     @spanhook.tool
     async def inner(number: int) -> int:
         return number

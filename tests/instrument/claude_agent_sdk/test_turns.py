@@ -5,6 +5,7 @@ from typing import Any
 import anyio
 import pytest
 
+import spanhook
 from spanhook import Hooks, Operation, Reject
 from spanhook.cli.conformance.libraries.claude_agent_sdk_ways import options, sdk
 from spanhook.cli.conformance.servers.openai_replies import Reply
@@ -78,14 +79,11 @@ def test_blocks_of_a_prompt_are_rewritten() -> None:
 
 
 def test_a_turn_is_inside_of_what_asks_for_it() -> None:
-    import spanhook
-
     async def main() -> None:
-        async with spanhook.operation("agent.invoke", "outer"):
-            async with sdk.ClaudeSDKClient(options(Script())) as client:
-                await client.query("hello")
-                async for _ in client.receive_response():
-                    pass
+        async with spanhook.operation("agent.invoke", "outer"), sdk.ClaudeSDKClient(options(Script())) as client:
+            await client.query("hello")
+            async for _ in client.receive_response():
+                pass
 
     with recorder(Hooks()) as seen:
         anyio.run(main)
@@ -96,8 +94,6 @@ def test_a_turn_is_inside_of_what_asks_for_it() -> None:
 
 
 def test_a_refusal_of_the_run_leaves_the_operation_around_it() -> None:
-    import spanhook
-
     hooks, reached = Hooks(), list[str]()
 
     @hooks.before("tool.execute", timeout=PATIENCE)

@@ -1,12 +1,12 @@
 """Tools of the program itself: asked about before they run, and their results after."""
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-from claude_agent_sdk._internal.transport.subprocess_cli import SubprocessCLITransport
 
 from spanhook import Hooks, Operation, Reject
 from spanhook.cli.conformance.libraries.claude_agent_sdk_ways import options, sdk
@@ -234,7 +234,10 @@ def test_input_that_a_command_of_the_settings_rewrites_is_refused_once_it_has_ru
     assert decisions(seen, "tool.execute") == ["attempted"]
 
 
-class Deaf(SubprocessCLITransport):
+Program: Any = import_module("claude_agent_sdk._internal.transport.subprocess_cli").SubprocessCLITransport
+
+
+class Deaf(Program):
     """A transport of the application's own, by which the program learns of no hook."""
 
     async def write(self, data: str) -> None:

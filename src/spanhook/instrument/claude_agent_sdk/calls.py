@@ -112,8 +112,8 @@ class Call:
                 return self.lasting.error
             self.answer, self.given = self.lasting.result, dict(given)
             return None
-        self.given = self.lasting.args[0]
-        return await self._start(self.given) if delegates else None
+        self.given = let = self.lasting.args[0]
+        return await self._start(let) if delegates else None
 
     async def _start(self, given: dict[str, Any]) -> BaseException | None:
         """Begin the run of the agent that the tool starts."""

@@ -31,6 +31,7 @@ class Lasting:
         dropped: What it ends with if its task is, such as with the event loop.
 
     Attributes:
+        instance: What it is read from.
         args: The arguments that the gates have let pass.
         context: The context of what happens inside of it, once it has begun.
         record: The operation, once it has begun.
@@ -48,18 +49,14 @@ class Lasting:
         context: Context | None = None,
         dropped: Callable[[], BaseException] = asyncio.CancelledError,
     ) -> None:
-        self.args, self.context, self.record = args, context or copy_context(), None
-        self.went, self.result, self.error = False, None, None
-        self.instance, self._failure, self._dropped = instance, None, dropped
+        self.instance, self.args, self.context = instance, args, context or copy_context()
+        self.record: Record | None = None
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self.went, self._dropped = False, dropped
+        self._failure: BaseException | None = None
         self._began, self._over, self._done = anyio.Event(), anyio.Event(), anyio.Event()
         self._opened = opening(adapter, self._going, instance, args)
-
-    args: Args
-    context: Context
-    record: Record | None
-    result: Any
-    error: BaseException | None
-    _failure: BaseException | None
 
     @property
     def open(self) -> bool:

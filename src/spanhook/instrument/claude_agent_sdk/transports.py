@@ -41,7 +41,7 @@ class Writing:
         return data if told is said else None if told is None else json.dumps(told) + "\n"
 
 
-class Accompanied(wrapt.ObjectProxy):
+class Accompanied(wrapt.ObjectProxy[Any]):
     """What the SDK reads from in place of a transport.
 
     Args:

@@ -39,7 +39,12 @@ def options(line: list[Seen], **given: Any) -> Any:
     work = Path(_home().name, "work")
     work.mkdir(exist_ok=True)
     url = server().url_for(line).removesuffix("/v1")
-    made = {"cwd": work, "permission_mode": "bypassPermissions", "setting_sources": [], "model": "claude-haiku-4-5"}
+    made: dict[str, Any] = {
+        "cwd": work,
+        "permission_mode": "bypassPermissions",
+        "setting_sources": [],
+        "model": "claude-haiku-4-5",
+    }
     return sdk.ClaudeAgentOptions(**{**made, "env": environment(url, _home().name), **given})
 
 
@@ -63,7 +68,7 @@ class Scripted(Line):
         self._is_agent = False
 
     def append(self, seen: Seen, /) -> None:
-        list.append(self, seen)
+        list[Seen].append(self, seen)
         messages = seen.body["messages"]
         self._is_agent = self._agents is not None and _says(messages[0], AGENT_ASK)
         self._last = messages[-1]["content"]
@@ -75,7 +80,8 @@ class Scripted(Line):
     def reply(self, usual: Reply) -> Reply:
         if self._is_agent:
             return usual
-        results = [one for one in self._last if one["type"] == "tool_result"] if isinstance(self._last, list) else []
+        blocks: list[Any] = self._last if isinstance(self._last, list) else []
+        results = [one for one in blocks if one["type"] == "tool_result"]
         if not results:
             return Reply(calls=(self._call,))
         if self._agents is not None:  # what agents have said comes with how long they took
@@ -90,7 +96,8 @@ def _says(message: Any, text: str) -> bool:
 def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
-    return " ".join(one.get("text", "") for one in content or () if isinstance(one, dict))
+    blocks: list[Any] = content or []
+    return " ".join(one.get("text", "") for one in blocks)
 
 
 def tool(body: Body, **given: Any) -> Any:
