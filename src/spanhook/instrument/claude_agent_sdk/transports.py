@@ -5,12 +5,17 @@ The SDK reads through its ``Query`` alone, but writes prompts to the transport i
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import wrapt
 
 from spanhook.diagnostics import log
 from spanhook.instrument.claude_agent_sdk.sessions import Session
+
+if TYPE_CHECKING:
+    ObjectProxy = wrapt.ObjectProxy[Any]
+else:
+    ObjectProxy = wrapt.ObjectProxy  # not subscriptable in every version
 
 _CONTROL = '{"type": "control_'
 """How the SDK's own messages to the program begin."""
@@ -41,7 +46,7 @@ class Writing:
         return data if told is said else None if told is None else json.dumps(told) + "\n"
 
 
-class Accompanied(wrapt.ObjectProxy[Any]):
+class Accompanied(ObjectProxy):
     """What the SDK reads from in place of a transport.
 
     Args:

@@ -80,7 +80,8 @@ class Scripted(Line):
     def reply(self, usual: Reply) -> Reply:
         if self._is_agent:
             return usual
-        blocks: list[Any] = self._last if isinstance(self._last, list) else []
+        last: Any = self._last
+        blocks: list[Any] = last if type(last) is list else []
         results = [one for one in blocks if one["type"] == "tool_result"]
         if not results:
             return Reply(calls=(self._call,))
