@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from spanhook.cli.conformance.servers.claude_server import ClaudeServer, environment
 from spanhook.cli.conformance.servers.openai_replies import Call, Reply, Tokens
@@ -80,8 +80,7 @@ class Scripted(Line):
     def reply(self, usual: Reply) -> Reply:
         if self._is_agent:
             return usual
-        last: Any = self._last
-        blocks: list[Any] = last if type(last) is list else []
+        blocks = cast("list[Any]", self._last) if isinstance(self._last, list) else []
         results = [one for one in blocks if one["type"] == "tool_result"]
         if not results:
             return Reply(calls=(self._call,))
