@@ -36,6 +36,15 @@ def test_turns_of_one_client_are_counted_apart() -> None:
     assert sum(value for _, value in seen.metrics()["spanhook.usage.tokens"]) == line.tokens
 
 
+def test_what_a_resumed_session_has_used_before_is_not_counted_again() -> None:
+    line = Script()
+    with recorder(Hooks()) as seen:
+        first = result(ask(line, "one"))
+        ask(line, "two", resume=first.session_id)
+    assert len(line) == 2
+    assert [op.usage.total_tokens for op in seen.operations if op.kind == "agent.invoke"] == [28, 28]
+
+
 @pytest.mark.parametrize("parts", [False, True])
 def test_the_last_call_has_what_the_others_lack(parts: bool) -> None:
     """Tools begin before the program is told what the message that asks for them has used."""

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from spanhook.cli.conformance.servers.claude_server import ClaudeServer, environment
 from spanhook.cli.conformance.servers.openai_replies import Call, Reply, Tokens
@@ -80,8 +80,7 @@ class Scripted(Line):
     def reply(self, usual: Reply) -> Reply:
         if self._is_agent:
             return usual
-        blocks = cast("list[Any]", self._last) if isinstance(self._last, list) else []
-        results = [one for one in blocks if one["type"] == "tool_result"]
+        results = [one for one in _blocks(self._last) if one["type"] == "tool_result"]
         if not results:
             return Reply(calls=(self._call,))
         if self._agents is not None:  # what agents have said comes with how long they took
@@ -91,6 +90,10 @@ class Scripted(Line):
 
 def _says(message: Any, text: str) -> bool:
     return text in _text(message["content"])
+
+
+def _blocks(content: Any) -> list[Any]:
+    return [] if isinstance(content, str) else content
 
 
 def _text(content: Any) -> str:
