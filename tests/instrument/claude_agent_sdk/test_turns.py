@@ -128,6 +128,29 @@ def test_an_error_of_the_program_is_one_of_the_turn() -> None:
     assert statuses(seen, "agent.invoke") == ["error"]
 
 
+def test_interrupted_while_a_gate_waits() -> None:
+    hooks, waiting = Hooks(), list[anyio.Event]()
+
+    @hooks.before("tool.execute", timeout=PATIENCE)
+    async def wait(_op: Operation) -> None:
+        waiting[0].set()
+        await anyio.sleep(PATIENCE)
+
+    async def main() -> Any:
+        waiting.append(anyio.Event())
+        async with sdk.ClaudeSDKClient(options(Script(Reply(calls=(bash("echo hi"),))))) as client:
+            await client.query("hello")
+            await waiting[0].wait()
+            await client.interrupt()
+            await anyio.sleep(0)
+            return [message async for message in client.receive_response()]
+
+    with recorder(hooks) as seen:
+        anyio.run(main)
+    assert statuses(seen, "tool.execute") == ["cancelled"]
+    assert statuses(seen, "agent.invoke") == ["error"]
+
+
 def test_interrupted_by_the_application() -> None:
     line = Script(Reply(calls=(bash("sleep 20"),)))
 

@@ -66,8 +66,14 @@ class Lasting:
     async def begin(self) -> bool:
         """Begin it; returns whether the gates have let it pass."""
         _running.add(self)
-        self.context.run(spawn_detached, self._run())
-        await self._began.wait()
+        task = self.context.run(spawn_detached, self._run())
+        try:
+            await self._began.wait()
+        except BaseException:  # whoever asks is gone, and waits for no hook
+            self.leave(asyncio.CancelledError())
+            if not self.went:
+                task.cancel()
+            raise
         return self.went
 
     async def end(self, failure: BaseException | None = None) -> None:

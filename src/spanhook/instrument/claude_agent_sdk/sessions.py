@@ -14,7 +14,6 @@ from spanhook.instrument.claude_agent_sdk.calls import Said, halted
 from spanhook.instrument.claude_agent_sdk.conversations import MAIN, Conversations
 from spanhook.instrument.claude_agent_sdk.lasting import Lasting
 from spanhook.instrument.claude_agent_sdk.refused import Refused
-from spanhook.instrument.claude_agent_sdk.theirs import Theirs
 from spanhook.instrument.claude_agent_sdk.turns import NAME, TURN, Turn
 from spanhook.instrument.claude_agent_sdk.uses import Uses
 from spanhook.model import Opening
@@ -49,7 +48,6 @@ class Session:
         self._talks = Conversations(opening, str(getattr(options, "model", None) or ""))
         self._query: Any = None
         self._turns: list[Lasting] = []
-        self._callbacks: dict[str, Theirs] = {}
         self._waking: dict[str, list[Any]] = {}
         self._stopped: BaseException | None = None
         self._left: Callable[[], BaseException] = GeneratorExit
@@ -163,8 +161,7 @@ class Session:
         given: Mapping[str, Any] = asked.get("input") or {}
         event, request_id = str(given.get("hook_event_name")), str(said.get("request_id"))
         if not isinstance(self._callback(str(asked.get("callback_id"))), Ours):
-            theirs = self._callbacks[request_id] = self.uses.theirs(event, given)
-            theirs.asked(request_id)
+            self.uses.theirs(event, given).asked(request_id)
         elif event == "PreToolUse":
             await self._talks.end_answer(self._talks.gated(given).key)
 
@@ -174,10 +171,7 @@ class Session:
 
     async def _cancelled(self, said: Mapping[str, Any]) -> None:
         """The program waits for an answer no longer."""
-        request_id = str(said.get("request_id"))
-        theirs = self._callbacks.pop(request_id, None)
-        if theirs is not None:
-            theirs.dropped(request_id)
+        self.uses.dropped(str(said.get("request_id")))
 
     async def _response(self, said: Mapping[str, Any]) -> tuple[Any, ...] | None:
         """The program answers; to what a session has asked, with what that was to wake the SDK for."""

@@ -46,6 +46,11 @@ class Uses:
         """What the hooks of the application answer about one use of a tool."""
         return self._theirs.setdefault((event, str(given.get("tool_use_id"))), Theirs())
 
+    def dropped(self, request_id: str) -> None:
+        """The program waits no longer for what it has asked a hook of the application."""
+        for theirs in self._theirs.values():
+            theirs.dropped(request_id)
+
     async def _answers(self, event: str, given: Mapping[str, Any]) -> Theirs:
         """What they have answered, once all have."""
         theirs = self.theirs(event, given)
