@@ -142,7 +142,6 @@ def test_interrupted_while_a_gate_waits() -> None:
             await client.query("hello")
             await waiting[0].wait()
             await client.interrupt()
-            await anyio.sleep(0)
             return [message async for message in client.receive_response()]
 
     with recorder(hooks) as seen:
