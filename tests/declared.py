@@ -21,6 +21,7 @@ _ALONE = frozenset(
         "aegra",
         "agent_framework",
         "aiobotocore",
+        "claude_agent_sdk",
         "crewai",
         "dspy",
         "fast_agent",

@@ -1,12 +1,16 @@
 """Async context managers whose block is an operation, or whose value is a stream that is one."""
 
 import asyncio
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
 
-from spanhook import Hooks, Operation, Reject, current_operation
+import spanhook
+from spanhook import Hooks, Operation, Reject, current_operation, semconv
+from spanhook.engine import OperationContext
+from spanhook.model import Adapter, Usage
 from tests.stub import Library, stubbed
 
 
@@ -189,3 +193,72 @@ def test_cancelled_in_the_block() -> None:
     with stubbed() as (_, seen):
         asyncio.run(cancel())
     assert [op.status for op in seen.operations] == ["cancelled"]
+
+
+# ------------------------------------------------------------------------------------------------- calls of others
+
+
+class Told:
+    """A call of another program, and what that has told of it."""
+
+    def __init__(self, tokens: int | None) -> None:
+        self.tokens = tokens
+
+
+def told_usage(told: Told) -> tuple[dict[str, Any], Usage | None]:
+    return {}, None if told.tokens is None else Usage(told.tokens, 1)
+
+
+ELSEWHERE = Adapter(
+    kind="llm.call",
+    layer="elsewhere",
+    start=lambda _told, _args, _kwargs: {semconv.GEN_AI_OPERATION_NAME: "chat", semconv.GEN_AI_REQUEST_MODEL: "any"},
+    response=told_usage,
+    made_elsewhere=True,
+)
+
+
+@asynccontextmanager
+async def passing(told: Told) -> AsyncGenerator[Told, None]:
+    yield told
+
+
+async def reported(told: Told) -> None:
+    async with OperationContext(ELSEWHERE, lambda: passing(told), told, (), {}):
+        pass
+
+
+@pytest.mark.parametrize(("tokens", "calls"), [(5, 1), (None, 0)])
+def test_what_another_program_has_called_is_counted_as_far_as_it_is_reported(tokens: int | None, calls: int) -> None:
+    hooks = Hooks()
+    hooks.before("llm.call")(lambda op: None)
+
+    async def main() -> None:
+        async with spanhook.operation("agent.invoke", "around"):
+            await reported(Told(tokens))
+
+    with stubbed(hooks) as (_, seen):
+        asyncio.run(main())
+    (around,) = [op for op in seen.operations if op.kind == "agent.invoke"]
+    assert (around.usage.llm_calls, around.usage.input_tokens) == (calls, tokens or 0)
+
+
+def test_what_another_program_has_called_counts_even_if_it_is_refused() -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call")
+    def refuse(_op: Operation) -> None:
+        raise Reject("too much")
+
+    async def main() -> None:
+        async with spanhook.operation("agent.invoke", "around"):
+            with pytest.raises(Reject):
+                await reported(Told(5))
+
+    with stubbed(hooks) as (_, seen):
+        asyncio.run(main())
+    call, around = seen.operations
+    assert [one.decision for one in call.decisions] == ["attempted"]
+    assert around.usage.input_tokens == 5
+    (span,) = [span for span in seen.spans if span.name == "chat any"]
+    assert (span.attributes or {})[semconv.COVERAGE] == "best_effort"

@@ -13,13 +13,14 @@ from types import TracebackType
 from typing import Any
 
 from spanhook.concurrency import reaper
+from spanhook.diagnostics import internal
 from spanhook.engine._completion import afinish, await_end, interrupted
 from spanhook.engine._gates import Run, apasses, asked, prepared, sent_on, start
 from spanhook.engine._own_blocks import elsewhere, raise_outcome
 from spanhook.engine._streams import Track
 from spanhook.engine.absorption import Absorbed, Part
 from spanhook.engine.handover import tap, tracked
-from spanhook.engine.lifecycle import begin, fail, outcome, settle
+from spanhook.engine.lifecycle import begin, fail, note_response, outcome, settle
 from spanhook.model import Adapter, Args, Kwargs, Record, asheds, current
 from spanhook.telemetry import context_with, set_context
 
@@ -81,6 +82,8 @@ class OperationContext(AbstractAsyncContextManager[Any]):
             try:
                 set_context(context_with(op.span, op.before))
                 current.set(op)
+                if op.adapter.made_elsewhere:
+                    _is_made(op)
                 if op.plan is not None:
                     run = start(op, is_async=True)
                 if op.error is None and (run is None or await apasses(op, run)):
@@ -175,3 +178,14 @@ class OperationContext(AbstractAsyncContextManager[Any]):
         if self._track is not None:
             return await self._track.close("__aexit__", kind, error, trace, of=inner)
         return None if inner is None else await inner.__aexit__(kind, error, trace)
+
+
+def _is_made(op: Record) -> None:
+    """Another program makes the call, whatever the gates say: note what it has reported by now."""
+    op.called = True
+    try:
+        attributes, used = op.adapter.response(op.instance)
+    except Exception as error:
+        internal.report("extract.response", error, lost=1)
+    else:
+        note_response(op, attributes, used)

@@ -112,7 +112,7 @@ def begin(
         op.undescribed = True
     if plan is not None:
         op.plan = plan
-        op.coverage = "enforced" if plan.hooked else "observed"
+        op.coverage = ("best_effort" if adapter.made_elsewhere else "enforced") if plan.hooked else "observed"
         if adapter.model_layer and plan.hooked:
             note_gated(op)
     elif in_hook:

@@ -222,7 +222,7 @@ class Verdicts:
             self._late(bound, reject.reason, spent, reject.status_code)
         if not (late and op.out):
             op.error, op.decided = reject, True
-        if op.foreign and decision == "reject":
+        if (op.foreign or op.adapter.made_elsewhere) and decision == "reject":
             decision = "attempted"  # the library may make the call anyway
         if not late:
             self.record(bound, decision, reject.reason, spent, reject.status_code)

@@ -41,12 +41,14 @@ class Declaration:
         variables: Prefixes of the environment variables that it reads.
         knows: Libraries from whose folders its own may import.
         kinds: Kinds of operation that only this library has.
+        beyond: What its calls do where they cannot be gated, in words that follow its name.
         late: A server, which reads its settings when it is imported: nobody imports it before it is started.
     """
 
     __slots__ = (
         "aliases",
         "beside",
+        "beyond",
         "doubled",
         "extra",
         "instrumentor",
@@ -85,13 +87,14 @@ class Declaration:
         variables: "tuple[str, ...]" = (),
         knows: "tuple[str, ...]" = (),
         kinds: "tuple[str, ...]" = (),
+        beyond: str = "",
         late: bool = False,
     ) -> None:
         self.library, self.instrumentor, self.requirement, self.extra = library, instrumentor, requirement, extra
         self.module, self.layer, self.aliases, self.knows = module or library, layer or library, aliases, knows
         self.words, self.unlike, self.doubled = words or (plain(library),), unlike, doubled
         self.swallowing, self.tracing, self.variables, self.kinds = swallowing, tracing, variables, kinds
-        self.mark, self.late, self.beside = mark, late, beside
+        self.mark, self.beyond, self.late, self.beside = mark, beyond, late, beside
 
     @property
     def distribution(self) -> str:
@@ -174,6 +177,15 @@ INSTRUMENTORS = {
             unlike=("aiobotocore",),
             doubled=("llm.call", "embeddings.create"),  # others have spans for calls of all of AWS's services
             variables=("AWS_",),
+        ),
+        Declaration(
+            "claude_agent_sdk",
+            instrumentor="spanhook.instrument.claude_agent_sdk:ClaudeAgentInstrumentor",
+            requirement="claude-agent-sdk >= 0.2.178, < 0.3",
+            extra="claude-agent-sdk",
+            words=("claude_agent_sdk", "claude_agent", "claude_code"),
+            variables=("ANTHROPIC_", "CLAUDE_"),
+            beyond="its program calls the model in a process of its own: these calls are reported, but not gated",
         ),
         Declaration(
             "cohere",

@@ -293,6 +293,9 @@ class Adapter:
         named_by: The start attribute that names the span, if it differs from the one for its kind.
         hosts: Agents that this agent hands over to run inside its operation, not after it.
         pools: Parts of it run in threads of a pool, to which the library does not pass the call's context on.
+        made_elsewhere: Another program makes the call, and tells this one of it: what gates refuse may have been made
+            anyway, so the refusal is only attempted, and the call is counted as far as it is reported. What is known of
+            that at its start is read from its instance.
         on_demand: An operation only if a hook applies to its kind, or the settings ask for every step.
     """
 
@@ -353,6 +356,7 @@ class Adapter:
     named_by: str = ""
     hosts: bool = False
     pools: bool = False
+    made_elsewhere: bool = False
     on_demand: bool = False
     target_key: str = field(init=False)
     naming_key: str = field(init=False)

@@ -45,6 +45,8 @@ def _account(op: Record) -> None:
         return
     used = op.own_usage
     if used is None:
+        if op.adapter.made_elsewhere:  # what is not reported was not made
+            return
         if kind == "llm.call":
             used = Usage()
             used.llm_calls = 1

@@ -114,6 +114,7 @@ class Subject:
         faults: What can go wrong in its body.
         slow: Whether its body waits for ``Body.hold``.
         answer: What a hook answers with in place of a call, if such answers are passed on.
+        answerable: Whether a hook can answer in place of the call; otherwise its answer is a refusal.
         rewrites: How a hook rewrites its arguments, or an agent's inputs, if not by putting another text in place of
             every text in them.
         listeners: Context managers that record a call's callback ``results``, and among these the ``ends``, by way of
@@ -135,6 +136,7 @@ class Subject:
     faults: tuple[Fault, ...] = (RAISED,)
     slow: bool = False
     answer: Any = None
+    answerable: bool = True
     rewrites: Callable[[Any], Any] | None = None
     listeners: "Callable[[Subject, str], Iterable[AbstractContextManager[Any]]] | None" = None
 

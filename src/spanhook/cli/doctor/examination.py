@@ -46,7 +46,13 @@ def examination(environ: Mapping[str, str], **given: Any) -> Report:
     telemetry, wrong = _telemetry(environ)
     findings += wrong
     installed = [library.name for library in libraries if library.version]
-    findings += [*_gaps(libraries, wanted.require), *examine(environ), *loader(environ), *_prices()]
+    findings += [
+        *_gaps(libraries, wanted.require),
+        *_beyond(libraries),
+        *examine(environ),
+        *loader(environ),
+        *_prices(),
+    ]
     return Report(
         spanhook=__version__,
         python=platform.python_version(),
@@ -118,6 +124,14 @@ def _gaps(libraries: Iterable[Library], required: Iterable[str]) -> Iterator[Fin
         if library.ungated:
             text = f"{', '.join(library.ungated)} cannot be bound, so calls to them are not gated"
             yield Finding("warning", library.name, text)
+
+
+def _beyond(libraries: Iterable[Library]) -> Iterator[Finding]:
+    """What installed libraries do where they cannot be gated."""
+    for library in libraries:
+        told = INSTRUMENTORS[library.name].beyond
+        if library.version and told:
+            yield Finding("note", library.name, told)
 
 
 def _hooks(registries: Iterable[Hooks]) -> Iterator[HookFound]:

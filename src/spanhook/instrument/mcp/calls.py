@@ -1,7 +1,7 @@
 """Requests that are operations, and how one function gets them: what is the same for clients and servers."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from opentelemetry.trace import SpanKind
@@ -146,3 +146,8 @@ class Calls:
             carries=self.carries,
             **more,
         )
+
+
+def passed_on(adapter: Adapter) -> Adapter:
+    """The adapter of requests that an operation in this process has sent on, and that are a part of it."""
+    return replace(adapter, model_layer=False, boundary=False)

@@ -7,8 +7,9 @@ from mcp import types
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
+from spanhook.instrument.in_process import sender_of
 from spanhook.instrument.layers import MCP_SERVER
-from spanhook.instrument.mcp.calls import METHODS, Calls, Method
+from spanhook.instrument.mcp.calls import METHODS, Calls, Method, passed_on
 from spanhook.instrument.mcp.client import Sent
 from spanhook.instrument.mcp.failures import REFUSED
 from spanhook.instrument.mcp.forms import HANDLED
@@ -79,7 +80,8 @@ def _metadata(instance: Served, args: Args, kwargs: Kwargs) -> Mapping[str, Any]
 
 def _arrival(instance: Served, args: Args, kwargs: Kwargs) -> Arrival:
     sent = instance.message.message_metadata
-    return Arrival(HANDLED.meta(args, kwargs), sent.held if isinstance(sent, Sent) else None)
+    held = sent.held if isinstance(sent, Sent) else sender_of(instance.message.request_id)
+    return Arrival(HANDLED.meta(args, kwargs), held)
 
 
 def _handler(method: Method) -> Adapter:
@@ -108,13 +110,15 @@ def _handler(method: Method) -> Adapter:
 
 
 HANDLING = {name: _handler(method) for name, method in METHODS.items()}
+PASSED_ON = {name: passed_on(adapter) for name, adapter in HANDLING.items()}
 
 
 def find(instance: Any, args: Args, kwargs: Kwargs) -> Found | None:
     """The handler that a server of version 1 is about to call; ``None`` if its call is no operation."""
     message = args[0] if args else kwargs["message"]
     request = args[1] if len(args) > 1 else kwargs["req"]
-    adapter = HANDLING.get(getattr(request, "method", ""))
+    handling = HANDLING if sender_of(message.request_id) is None else PASSED_ON
+    adapter = handling.get(getattr(request, "method", ""))
     if adapter is None:
         return None
     session = args[2] if len(args) > 2 else kwargs["session"]

@@ -7,8 +7,9 @@ from mcp import types
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
+from spanhook.instrument.in_process import sender_of
 from spanhook.instrument.layers import MCP_SERVER
-from spanhook.instrument.mcp.calls import METHODS, Calls, Method
+from spanhook.instrument.mcp.calls import METHODS, Calls, Method, passed_on
 from spanhook.instrument.mcp.calls import TOOL as TOOLS
 from spanhook.instrument.mcp.failures import REFUSED
 from spanhook.instrument.mcp.forms import WIRE
@@ -62,7 +63,7 @@ def _metadata(instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
 
 
 def _arrival(_instance: Any, args: Args, kwargs: Kwargs) -> Arrival:
-    return Arrival(WIRE.meta(args, kwargs))
+    return Arrival(WIRE.meta(args, kwargs), sender_of(_context(args, kwargs).request_id))
 
 
 def _onward(_instance: Any, args: Args, kwargs: Kwargs, carrier: Mapping[str, str]) -> tuple[Args, Kwargs]:
@@ -101,9 +102,11 @@ def _server(method: Method) -> Adapter:
 
 
 SERVING = {name: _server(method) for name, method in METHODS.items()}
+PASSED_ON = {name: passed_on(adapter) for name, adapter in SERVING.items()}
 TOOL = SERVING[TOOLS.name]
 
 
 def choose(_instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     """The adapter of a request that came in; ``None`` if it is no operation."""
-    return SERVING.get(args[1] if len(args) > 1 else kwargs["method"])
+    serving = SERVING if sender_of(_context(args, kwargs).request_id) is None else PASSED_ON
+    return serving.get(args[1] if len(args) > 1 else kwargs["method"])
