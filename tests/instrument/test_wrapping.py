@@ -569,11 +569,13 @@ def test_what_somebody_puts_back_as_it_was_read_from_the_class_goes() -> None:
 calls = list[str]()
 
 
-@wrapt.decorator
-def noted(wrapped: Any, _instance: Any, args: Any, kwargs: Any) -> Any:
-    """A decorator of the library's own."""
+def _noted(wrapped: Any, _instance: Any, args: Any, kwargs: Any) -> Any:
     calls.append("noted")
     return wrapped(*args, **kwargs)
+
+
+noted: Any = wrapt.decorator(_noted)
+"""A decorator of the library's own."""
 
 
 class Decorated:
