@@ -12,6 +12,7 @@ from spanhook.cli.conformance.libraries.agent_framework_ways import (
     Own,
     agent,
     framework,
+    observability,
 )
 from spanhook.cli.conformance.servers.openai_server import Reply
 from spanhook.cli.conformance.subject import Body
@@ -90,9 +91,7 @@ async def test_a_subclass_that_passes_on_makes_one_run(stream: bool) -> None:
 
 
 async def test_layers_over_an_agent_of_ones_own_make_one_run() -> None:
-    import agent_framework.observability as native
-
-    class Mine(framework.AgentMiddlewareLayer, native.AgentTelemetryLayer, framework.RawAgent):
+    class Mine(framework.AgentMiddlewareLayer, observability.AgentTelemetryLayer, framework.RawAgent):
         pass
 
     body, hooks, heard = Body(), Hooks(), list[str]()

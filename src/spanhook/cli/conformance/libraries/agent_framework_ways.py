@@ -11,7 +11,7 @@ from spanhook.cli.conformance.servers.requests import Line
 from spanhook.cli.conformance.subject import Body, Use
 
 framework: Any = import_module("agent_framework")  # it is not in the environment that types are checked in
-_spans: Any = import_module("agent_framework.observability")
+observability: Any = import_module("agent_framework.observability")
 Content, Message, Update = framework.Content, framework.Message, framework.ChatResponseUpdate
 
 ASK = "Say hello."
@@ -67,7 +67,7 @@ class Plain(framework.BaseChatClient):
         return [Content.from_text(said or _told(messages))], tokens, "stop"
 
 
-class Own(framework.FunctionInvocationLayer, framework.ChatMiddlewareLayer, _spans.ChatTelemetryLayer, Plain):
+class Own(framework.FunctionInvocationLayer, framework.ChatMiddlewareLayer, observability.ChatTelemetryLayer, Plain):
     """The same with all that clients of the library have: the calls of tools, middleware, spans."""
 
     def __init__(self, body: Body | None = None, *turns: Turn, **given: Any) -> None:
