@@ -7,10 +7,9 @@ from benchmarks.workloads import Operation
 
 framework: Any = import_module("agent_framework")  # it is not in the environment that types are checked in
 _USED = {"input_token_count": 20, "output_token_count": 8, "total_token_count": 28}
-_LAYERS: Any = (framework.FunctionInvocationLayer, framework.ChatMiddlewareLayer, framework.BaseChatClient)
 
 
-class Lines(*_LAYERS):
+class Lines(framework.FunctionInvocationLayer, framework.ChatMiddlewareLayer, framework.BaseChatClient):
     """Calls the tool twice, then answers."""
 
     model = "lines"

@@ -5,7 +5,15 @@ from typing import Any
 import pytest
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance.libraries.agent_framework_ways import ASK, FOUND, Own, agent, framework, tool
+from spanhook.cli.conformance.libraries.agent_framework_ways import (
+    ASK,
+    FOUND,
+    Own,
+    agent,
+    framework,
+    observability,
+    tool,
+)
 from spanhook.cli.conformance.servers.openai_server import Tokens
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import recorder
@@ -182,15 +190,13 @@ async def test_its_end_of_the_loop_is_no_error(stream: bool) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_its_spans_are_no_operations_of_their_own(stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    import agent_framework.observability as native
-
-    monkeypatch.setattr(native.OBSERVABILITY_SETTINGS, "enable_instrumentation", True)
+    monkeypatch.setattr(observability.OBSERVABILITY_SETTINGS, "enable_instrumentation", True)
     body, hooks = Body(), Hooks()
     counted, totals = numbered(hooks), list[int]()
     hooks.after("agent.invoke")(lambda op: totals.append(op.usage.input_tokens))
     with recorder(hooks) as seen:
         tracer = seen.tracer_provider.get_tracer("agent_framework")
-        monkeypatch.setattr(native, "get_tracer", lambda *_given, **_more: tracer)
+        monkeypatch.setattr(observability, "get_tracer", lambda *_given, **_more: tracer)
         await ran(agent(Own(body, ASKED, "done"), tool(Body())), stream=stream)
     theirs = [
         one.name

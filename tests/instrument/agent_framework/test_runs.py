@@ -12,6 +12,7 @@ from spanhook.cli.conformance.libraries.agent_framework_ways import (
     Own,
     agent,
     framework,
+    observability,
 )
 from spanhook.cli.conformance.servers.openai_server import Reply
 from spanhook.cli.conformance.subject import Body
@@ -90,9 +91,7 @@ async def test_a_subclass_that_passes_on_makes_one_run(stream: bool) -> None:
 
 
 async def test_layers_over_an_agent_of_ones_own_make_one_run() -> None:
-    import agent_framework.observability as native
-
-    class Mine(framework.AgentMiddlewareLayer, native.AgentTelemetryLayer, framework.RawAgent):
+    class Mine(framework.AgentMiddlewareLayer, observability.AgentTelemetryLayer, framework.RawAgent):
         pass
 
     body, hooks, heard = Body(), Hooks(), list[str]()
@@ -129,13 +128,16 @@ async def test_a_coroutine_function_as_a_run() -> None:
     assert seen == ["mine"]
 
 
-async def test_the_session_has_what_was_said_whether_streamed_or_not() -> None:
-    hooks = Hooks()
-    hooks.before("*")(lambda op: None)
-    made = agent(Own())
-    session = made.create_session()
-    with recorder(hooks):
+async def test_the_session_has_what_it_has_without() -> None:
+    async def kept() -> list[str]:
+        made = agent(Own())
+        session = made.create_session()
         await made.run("one", session=session)
         await made.run("two", session=session, stream=True).get_final_response()
-    kept = [one.text for one in session.state["in_memory"]["messages"]]
-    assert kept == ["one", Reply.text, "two", Reply.text]
+        return [one.text for one in session.state["in_memory"]["messages"]]
+
+    without, hooks = await kept(), Hooks()
+    hooks.before("*")(lambda op: None)
+    with recorder(hooks):
+        assert await kept() == without
+    assert without[:3] == ["one", Reply.text, "two"]

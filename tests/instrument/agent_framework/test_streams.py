@@ -17,6 +17,7 @@ from spanhook.cli.conformance.libraries.agent_framework_ways import (
     agent,
     framework,
     messages,
+    observability,
 )
 from spanhook.cli.conformance.servers.openai_server import Reply, Tokens
 from spanhook.cli.conformance.subject import Body
@@ -134,9 +135,9 @@ async def test_one_that_nobody_reads_is_no_operation() -> None:
 
 
 async def test_each_of_its_steps_may_be_read_in_a_task_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    import agent_framework.observability as native
-
-    monkeypatch.setattr(native.OBSERVABILITY_SETTINGS, "enable_instrumentation", False)  # its spans stay in one task
+    monkeypatch.setattr(
+        observability.OBSERVABILITY_SETTINGS, "enable_instrumentation", False
+    )  # its spans stay in one task
     with recorder(Hooks()) as seen:
         stream, said = agent(Talking()).run(ASK, stream=True), list[str]()
         while True:

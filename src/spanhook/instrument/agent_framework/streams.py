@@ -24,15 +24,16 @@ class Handed:
 
     async def steps(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         """The updates of the library's own stream. When they end, it has its response."""
-        made = self._wrapped(*args, **kwargs)
+        made: Any = self._wrapped(*args, **kwargs)
         if not isinstance(made, AsyncIterable):
             made = await made
         try:
             async for update in made:
                 self._passed.append(update)
                 yield update
-            if isinstance(made, ResponseStream):
-                self._final = (await made.get_final_response(),)
+            responds: Any = made if isinstance(made, ResponseStream) else None
+            if responds is not None:
+                self._final = (await responds.get_final_response(),)
         except GeneratorExit:  # of its own errors, it takes care itself
             if self.closing:  # one that nobody holds any more is left to the garbage collector, as without spanhook
                 await _closed(made)

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 from agent_framework import AgentResponse, WorkflowEvent, WorkflowRunResult
+from agent_framework import Message as Native
 
 from spanhook import semconv
 from spanhook.instrument.agent_framework.chunks import waiting
 from spanhook.instrument.agent_framework.contents import Part
-from spanhook.instrument.agent_framework.messages import Message as Native
 from spanhook.instrument.agent_framework.messages import read_all
 from spanhook.instrument.agent_framework.responses import output_of
 from spanhook.instrument.agent_framework.streams import handing

@@ -1,7 +1,7 @@
 """Agents, clients, tools and workflows of Agent Framework, made so that they count, and every way of calling them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -11,7 +11,7 @@ from spanhook.cli.conformance.servers.requests import Line
 from spanhook.cli.conformance.subject import Body, Use
 
 framework: Any = import_module("agent_framework")  # it is not in the environment that types are checked in
-_spans: Any = import_module("agent_framework.observability")
+observability: Any = import_module("agent_framework.observability")
 Content, Message, Update = framework.Content, framework.Message, framework.ChatResponseUpdate
 
 ASK = "Say hello."
@@ -67,7 +67,7 @@ class Plain(framework.BaseChatClient):
         return [Content.from_text(said or _told(messages))], tokens, "stop"
 
 
-class Own(framework.FunctionInvocationLayer, framework.ChatMiddlewareLayer, _spans.ChatTelemetryLayer, Plain):
+class Own(framework.FunctionInvocationLayer, framework.ChatMiddlewareLayer, observability.ChatTelemetryLayer, Plain):
     """The same with all that clients of the library have: the calls of tools, middleware, spans."""
 
     def __init__(self, body: Body | None = None, *turns: Turn, **given: Any) -> None:
@@ -226,81 +226,90 @@ def workflow_of(body: Body) -> Any:
 # ------------------------------------------------------------------------------------------------- ways
 
 
-def messages() -> list[Any]:
-    return [Message("user", [ASK])]
+Call = Callable[..., Any]
+"""What a way calls, on the event loop: some versions want that what they return is awaited where they were called."""
 
 
-async def _text(made: Awaitable[Any]) -> str:
-    return str((await made).text)
+async def _text(call: Call, *args: Any, **given: Any) -> str:
+    return str((await call(*args, **given)).text)
 
 
-async def _streamed(made: Any) -> str:
-    return "".join([one.text async for one in made])
+async def _streamed(call: Call, *args: Any, **given: Any) -> str:
+    return "".join([one.text async for one in call(*args, stream=True, **given)])
 
 
-async def _both(made: Any) -> str:
+async def _both(call: Call, *args: Any) -> str:
     """What a stream says, and its response after that."""
-    said = await _streamed(made)
+    made = call(*args, stream=True)
+    said = "".join([one.text async for one in made])
     assert said.endswith((await made.get_final_response()).text.split("\n")[-1])
     return said
 
 
-async def _mapped(made: Any) -> str:
+async def _response(call: Call, *args: Any) -> str:
+    return str((await call(*args, stream=True).get_final_response()).text)
+
+
+async def _mapped(call: Call, *args: Any) -> str:
     """What a stream says that reads another."""
-    return await _streamed(made.map(_same, _same))
+    return "".join([one.text async for one in call(*args, stream=True).map(_same, _same)])
 
 
 def _same(given: Any) -> Any:
     return given
 
 
-async def _hooked(made: Any) -> str:
+async def _hooked(call: Call, *args: Any) -> str:
     """What a stream says to the library's own hooks."""
     said = list[str]()
 
     def hear(update: Any) -> None:
         said.append(update.text)
 
-    await made.with_transform_hook(hear).get_final_response()
+    await call(*args, stream=True).with_transform_hook(hear).get_final_response()
     return "".join(said)
 
 
-async def _raw(made: Any) -> str:
-    return "".join(str(one.text) for one in await made)
+async def _raw(call: Call, **given: Any) -> str:
+    return "".join(str(one.text) for one in await call(**given))
 
 
-async def _outputs(made: Any) -> list[str]:
-    return [str(one.text) for one in (await made).get_outputs()]
+async def _outputs(call: Call) -> list[str]:
+    return [str(one.text) for one in (await call(ASK)).get_outputs()]
 
 
-async def _events(made: Any) -> list[str]:
-    return [str(one.data.text) async for one in made if one.type == "output"]
+async def _events(call: Call) -> list[str]:
+    return [str(one.data.text) async for one in call(ASK, stream=True) if one.type == "output"]
+
+
+def messages() -> list[Any]:
+    return [Message("user", [ASK])]
 
 
 MODEL_WAYS: dict[str, Use] = {
-    "get_response": lambda client: _text(client.get_response(messages())),
-    "stream": lambda client: _streamed(client.get_response(messages(), stream=True)),
-    "stream, then its response": lambda client: _both(client.get_response(messages(), stream=True)),
-    "response of a stream": lambda client: _text(client.get_response(messages(), stream=True).get_final_response()),
-    "mapped stream": lambda client: _mapped(client.get_response(messages(), stream=True)),
-    "stream with hooks": lambda client: _hooked(client.get_response(messages(), stream=True)),
+    "get_response": lambda client: _text(client.get_response, messages()),
+    "stream": lambda client: _streamed(client.get_response, messages()),
+    "stream, then its response": lambda client: _both(client.get_response, messages()),
+    "response of a stream": lambda client: _response(client.get_response, messages()),
+    "mapped stream": lambda client: _mapped(client.get_response, messages()),
+    "stream with hooks": lambda client: _hooked(client.get_response, messages()),
 }
 AGENT_WAYS: dict[str, Use] = {
-    "run": lambda agent: _text(agent.run(ASK)),
-    "stream": lambda agent: _streamed(agent.run(ASK, stream=True)),
-    "stream, then its response": lambda agent: _both(agent.run(ASK, stream=True)),
-    "response of a stream": lambda agent: _text(agent.run(ASK, stream=True).get_final_response()),
-    "mapped stream": lambda agent: _mapped(agent.run(ASK, stream=True)),
-    "stream with hooks": lambda agent: _hooked(agent.run(ASK, stream=True)),
+    "run": lambda agent: _text(agent.run, ASK),
+    "stream": lambda agent: _streamed(agent.run, ASK),
+    "stream, then its response": lambda agent: _both(agent.run, ASK),
+    "response of a stream": lambda agent: _response(agent.run, ASK),
+    "mapped stream": lambda agent: _mapped(agent.run, ASK),
+    "stream with hooks": lambda agent: _hooked(agent.run, ASK),
 }
 TOOL_WAYS: dict[str, Use] = {
-    "invoke": lambda tool: _raw(tool.invoke(arguments={"query": "tea"})),
-    "invoke by name": lambda tool: _raw(tool.invoke(query="tea")),
+    "invoke": lambda tool: _raw(tool.invoke, arguments={"query": "tea"}),
+    "invoke by name": lambda tool: _raw(tool.invoke, query="tea"),
 }
 CALL_WAYS: dict[str, Use] = {"call": lambda tool: tool("tea"), "call by name": lambda tool: tool(query="tea")}
 WORKFLOW_WAYS: dict[str, Use] = {
-    "run": lambda workflow: _outputs(workflow.run(ASK)),
-    "stream": lambda workflow: _events(workflow.run(ASK, stream=True)),
-    "as an agent": lambda workflow: _text(workflow.as_agent().run(ASK)),
-    "as a streaming agent": lambda workflow: _streamed(workflow.as_agent().run(ASK, stream=True)),
+    "run": lambda workflow: _outputs(workflow.run),
+    "stream": lambda workflow: _events(workflow.run),
+    "as an agent": lambda workflow: _text(workflow.as_agent().run, ASK),
+    "as a streaming agent": lambda workflow: _streamed(workflow.as_agent().run, ASK),
 }
