@@ -51,6 +51,23 @@ def test_the_server_says_where_it_is_and_ends_when_told(tmp_path: Path, name: si
         assert errors.splitlines() == ["Without authentication: whoever can call it on this machine may do everything."]
 
 
+TOLD_WHILE_IT_STARTS = """
+import os, signal
+
+os.kill(os.getpid(), signal.{name})
+
+async def agent(given): ...
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_the_server_ends_when_told_while_it_starts(tmp_path: Path, name: str) -> None:
+    (tmp_path / "app.py").write_text(TOLD_WHILE_IT_STARTS.format(name=name))
+    command = [sys.executable, "-m", "spanhook", "serve", "--port", "0", "--agent", "early=./app.py:agent"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 def test_a_request_that_does_not_end_does_not_keep_the_server(tmp_path: Path) -> None:
     with command(tmp_path) as (process, url):
         port = int(url.rpartition(":")[2])
