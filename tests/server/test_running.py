@@ -119,6 +119,30 @@ def test_hooks_of_requests_apply_to_the_command(tmp_path: Path) -> None:
         assert httpx.get(f"{url}/v1/usage", timeout=60).status_code == 200
 
 
+HOOKS_OF_RUNS = """
+from spanhook import Hooks
+
+hooks = Hooks()
+
+@hooks.before("run", "job", "cron.execute")
+def gate(op): ...
+
+@hooks.before("iteration")
+def turns(op): ...
+"""
+
+
+def test_hooks_of_runs_and_jobs_are_not_called_idle_where_agents_are_served(tmp_path: Path) -> None:
+    (tmp_path / "hooks.py").write_text(HOOKS_OF_RUNS)
+    (tmp_path / "app.py").write_text("async def agent(given): ...")
+    run = (sys.executable, "-m", "spanhook", "run", "--hooks", "./hooks.py:hooks", "--")
+    with command(tmp_path, "--agent", "support=./app.py:agent", before=run) as (process, _):
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    assert "hook 'turns' is for iteration, which no library makes" in errors
+    assert "hook 'gate'" not in errors
+
+
 def test_a_port_that_is_taken_is_named_with_the_fix() -> None:
     taken = socket.create_server(("127.0.0.1", 0))
     with taken, pytest.raises(ConfigurationError, match="is taken; choose another with --port"):

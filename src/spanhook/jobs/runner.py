@@ -20,7 +20,10 @@ from spanhook.jobs.running import FullError, NoAgentError, RunnerSettings, done
 from spanhook.jobs.store import EventLog, JobStore
 from spanhook.jobs.watching import Watcher
 from spanhook.jobs.working import Told, WaitUntil, Work
+from spanhook.model import made
 
+_KINDS = ("run", "job")
+"""What is made of runs that somebody waits for, and of jobs."""
 _TAKES_S = 1.5
 """Seconds between two looks for jobs that nobody holds."""
 
@@ -50,6 +53,7 @@ class Runner:
         wait_until: WaitUntil | None = None,
         told: Told | None = None,
     ) -> None:
+        made.update(_KINDS)
         self._agents, self.store, self._settings = agents, store, settings or RunnerSettings()
         self._claims = Claims(store, new_id().replace("job_", "worker_"), self._settings)
         self._journals = Journals(log, time.time_ns, grace_s=self._settings.grace_s, most=self._settings.events)
