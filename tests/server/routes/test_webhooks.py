@@ -131,6 +131,29 @@ def test_what_is_no_webhook(server: Served) -> None:
         assert server.client.post("/v1/webhooks", json=wrong, headers=MANAGE).status_code == 422
 
 
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        ("job.complete", "there is no event 'job.complete'; did you mean 'job.completed'?"),
+        ("jobs.*", "there is no event 'jobs.*'; did you mean 'job.*'?"),
+        (
+            "job.done",
+            "there is no event 'job.done'; expected job.queued, job.running, job.completed, job.failed, job.cancelled "
+            "or job.*",
+        ),
+        ("tool.execute.post", "there is no event 'tool.execute.post'; expected job.*, cron.*, webhook.* or *"),
+    ],
+)
+def test_an_event_that_there_is_not(server: Served, event: str, said: str) -> None:
+    hook = made(server, "https://8.8.8.8/", events=["job.completed", "cron.*", "webhook.ping"])
+    for method, path in (("POST", "/v1/webhooks"), ("PATCH", f"/v1/webhooks/{hook['webhook_id']}")):
+        given = {"url": "https://8.8.8.8/", "events": ["job.failed", event]}
+        response = server.client.request(method, path, json=given, headers=MANAGE)
+        assert response.status_code == 422, response.text
+        assert response.json()["errors"] == [{"place": "body.events.1", "message": said}]
+    asked(server, "DELETE", f"/{hook['webhook_id']}")
+
+
 def test_pages(server: Served) -> None:
     with receiving() as receiver:
         hook = made(server, receiver.url)
