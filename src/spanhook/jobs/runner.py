@@ -12,6 +12,7 @@ from spanhook.errors import StoreError
 from spanhook.jobs.agents import Agent, Publish, thread_of
 from spanhook.jobs.claims import Claims
 from spanhook.jobs.events import JobEvent
+from spanhook.jobs.failures import tell_of_failure
 from spanhook.jobs.job import Job, Transition, TransitionError, new_id
 from spanhook.jobs.keeping import Journals
 from spanhook.jobs.patience import Turns
@@ -175,7 +176,10 @@ class Runner:
         if publish is not None:
             self._watcher.watch(job, publish)
         try:
-            return await perform(RUN, job, lambda: agent.run(job.input, thread_of(job.tenant_id, job.session_id), tell))
+            thread = thread_of(job.tenant_id, job.session_id)
+            outcome = await perform(RUN, job, lambda: agent.run(job.input, thread, tell))
+            tell_of_failure("run", job, outcome.error)
+            return outcome
         finally:
             self._calls -= 1
             if publish is not None:
