@@ -84,6 +84,15 @@ def test_a_secret_is_replaced(server: Served) -> None:
         assert all("secret" not in one for one in asked(server, "GET", "")["webhooks"])
 
 
+def test_a_secret_is_replaced_without_a_body(server: Served) -> None:
+    hook = made(server, "https://8.8.8.8/")
+    path = f"/v1/webhooks/{hook['webhook_id']}"
+    json = {"Content-Type": "application/json"}
+    answer = server.client.post(f"{path}/secret", headers={**MANAGE, **json})
+    assert (answer.status_code, answer.json()["secret"] != hook["secret"]) == (200, True)
+    asked(server, "DELETE", f"/{hook['webhook_id']}")
+
+
 def test_a_tenants_webhooks_are_its_own(server: Served) -> None:
     hook = made(server, "https://8.8.8.8/")
     path = f"/v1/webhooks/{hook['webhook_id']}"
