@@ -68,6 +68,17 @@ def test_the_server_ends_when_told_while_it_starts(tmp_path: Path, name: str) ->
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
+def test_the_server_names_its_agents(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("async def agent(given): ...")
+    agents = ("--agent", "support=./app.py:agent", "--agent", "billing=./app.py:agent")
+    command = [sys.executable, "-m", "spanhook", "serve", "--port", "0", *agents]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        process.terminate()
+    assert line.endswith("/spanhook.db, with the agents billing, support\n")
+
+
 def test_a_request_that_does_not_end_does_not_keep_the_server(tmp_path: Path) -> None:
     with command(tmp_path) as (process, url):
         port = int(url.rpartition(":")[2])

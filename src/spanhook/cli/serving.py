@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -53,7 +53,7 @@ def serve(ctx: click.Context, file: str | None, **given: Any) -> None:
         instrument()
 
     def announce(address: str, database: str) -> None:
-        click.echo(f"spanhook serves {address} from {database}")
+        click.echo(f"spanhook serves {address} from {database}{with_agents(settings.agents)}")
         if not settings.authenticates:
             click.echo("Without authentication: whoever can call it on this machine may do everything.", err=True)
 
@@ -61,6 +61,11 @@ def serve(ctx: click.Context, file: str | None, **given: Any) -> None:
         run(settings, announce)
     except StoreError as error:
         raise ConfigurationError(f"{error}; see --database") from error
+
+
+def with_agents(names: Collection[str]) -> str:
+    """The agents that are served, as the end of a line; empty for none."""
+    return f", with the agents {', '.join(sorted(names))}" if names else ""
 
 
 def named_agents(given: tuple[str, ...]) -> dict[str, dict[str, str]] | None:

@@ -74,6 +74,11 @@ class Runner:
         self._closing, self._closed = False, asyncio.Event()
 
     @property
+    def agents(self) -> list[str]:
+        """The names of the agents, in order."""
+        return sorted(self._agents)
+
+    @property
     def running(self) -> int:
         """How many jobs run here."""
         return self._work.running

@@ -76,6 +76,11 @@ def test_an_agent_answers(server: Served, acme: dict[str, str]) -> None:
     assert server.client.post("/v1/agents/nobody", json={"input": 1}, headers=acme).status_code == 404
 
 
+def test_agents_are_listed(server: Served, acme: dict[str, str]) -> None:
+    answer = server.client.get("/v1/agents", headers=acme)
+    assert answer.json() == {"agents": [{"name": name} for name in sorted(AGENTS)]}
+
+
 def test_an_agent_streams(server: Served, acme: dict[str, str]) -> None:
     answer = server.client.post(
         "/v1/agents/echo", json={"input": "hi"}, headers={**acme, "Accept": "text/event-stream"}
