@@ -130,6 +130,28 @@ def test_hooks_of_requests_apply_to_the_command(tmp_path: Path) -> None:
         assert httpx.get(f"{url}/v1/usage", timeout=60).status_code == 200
 
 
+def test_a_server_that_exports_to_itself_ends(tmp_path: Path) -> None:
+    with listen("127.0.0.1", 0) as free:
+        port = str(free.getsockname()[1])
+    exporting = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}", "OTEL_EXPORTER_OTLP_TIMEOUT": "3600"}
+    serve = [sys.executable, "-m", "spanhook", "serve", "--port", port, "--agent", "support=./app.py:agent"]
+    (tmp_path / "app.py").write_text("async def agent(given): ...")
+    run = [sys.executable, "-m", "spanhook", "run", "--", *serve]
+    with subprocess.Popen(
+        run, cwd=tmp_path, env={**os.environ, **exporting}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            url = f"http://127.0.0.1:{port}"
+            assert httpx.post(f"{url}/v1/agents/support", json={"input": 1}, timeout=60).status_code == 200
+            process.terminate()
+            process.communicate(timeout=60)
+            assert process.returncode == 0
+        finally:
+            process.kill()
+
+
 HOOKS_OF_RUNS = """
 from spanhook import Hooks
 

@@ -20,6 +20,9 @@ _DATABASE = click.option(
 _FILE = click.option("--config", "file", metavar="FILE", help="Settings of the server, in YAML.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
+_EXPORT_S = 1.5
+"""How long telemetry may be exported when the server has ended. It may have exported to itself."""
+
 
 @click.group(invoke_without_command=True, short_help="Serve the control plane: hooks, runs, decisions and cost.")
 @click.option("--host", metavar="HOST", help="Where to listen; default: 127.0.0.1.")
@@ -42,6 +45,7 @@ def serve(ctx: click.Context, file: str | None, **given: Any) -> None:
     if ctx.invoked_subcommand is not None:
         return
     from spanhook.errors import ConfigurationError, StoreError
+    from spanhook.export import end_within
     from spanhook.server import read_settings
     from spanhook.server import serve as run
 
@@ -61,6 +65,7 @@ def serve(ctx: click.Context, file: str | None, **given: Any) -> None:
         run(settings, announce)
     except StoreError as error:
         raise ConfigurationError(f"{error}; see --database") from error
+    end_within(_EXPORT_S)
 
 
 def with_agents(names: Collection[str]) -> str:
