@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from spanhook.server.cron_states import CRON_EVENTS
 from tests.server.serving import SECRET, TOKENS, Served, bearer, served, token
 from tests.webhooks.receiver import receiving
 
@@ -145,11 +146,7 @@ def test_what_is_no_webhook(server: Served) -> None:
     [
         ("job.complete", "there is no event 'job.complete'; did you mean 'job.completed'?"),
         ("jobs.*", "there is no event 'jobs.*'; did you mean 'job.*'?"),
-        (
-            "job.done",
-            "there is no event 'job.done'; expected job.queued, job.running, job.completed, job.failed, job.cancelled "
-            "or job.*",
-        ),
+        ("cron.done", f"there is no event 'cron.done'; expected {', '.join(CRON_EVENTS)} or cron.*"),
         ("tool.execute.post", "there is no event 'tool.execute.post'; expected job.*, cron.*, webhook.* or *"),
     ],
 )
