@@ -3,6 +3,7 @@
 import importlib
 import logging
 import pkgutil
+import sys
 from collections.abc import Iterator
 from types import BuiltinMethodType, FunctionType
 from typing import Any
@@ -72,7 +73,28 @@ def test_kinds_that_nothing_makes_are_told_of_once(caplog: pytest.LogCaptureFixt
     assert "hook 'noop' is for iteration, which no library makes: it runs for operations of your own code" in iteration
     assert f"({__file__}, line " in iteration
     assert "is for run, which comes from libraries that are " in run
-    assert ": nothing else makes one but `run_scope` and spans of other instrumentations" in run
+    assert ": nothing else makes one but `run_scope`, agents that are served and spans of other instrumentations" in run
+
+
+@pytest.mark.parametrize(
+    ("command", "warned"),
+    [
+        ("python -m spanhook serve --agent support=./app.py:graph", False),
+        ("python /usr/bin/spanhook serve --config=server.yaml", False),
+        ("python /usr/bin/spanhook worker --queue redis://queue/0 --agent a=./app.py:graph", False),
+        ("python /usr/bin/spanhook serve", True),
+        ("python app.py serve --agent a", True),
+    ],
+)
+def test_a_server_with_agents_makes_their_runs(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, command: str, warned: bool
+) -> None:
+    monkeypatch.setattr(sys, "orig_argv", command.split())
+    hooks = Hooks()
+    hooks.before("run", "job", "cron.execute")(noop)
+    with caplog.at_level(logging.WARNING, "spanhook"):
+        spanhook.instrument(hooks)
+    assert ["is for run" in one for one in told(caplog)] == [True] * warned
 
 
 def test_subscriptions_to_everything_and_to_delegations_always_have_something_to_wait_for(

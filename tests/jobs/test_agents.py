@@ -1,9 +1,13 @@
+import functools
+import re
+from pathlib import Path
 from typing import Any, TypedDict
 
 import pytest
 
+import spanhook
 from spanhook.errors import ConfigurationError
-from spanhook.jobs import Agent
+from spanhook.jobs import Agent, load_agent
 from spanhook.jobs.agents import thread_of
 
 pytestmark = pytest.mark.anyio
@@ -55,6 +59,55 @@ async def test_graphs_are_served_with_the_text_that_their_models_stream() -> Non
 def test_what_cannot_be_served_is_refused(target: Any) -> None:
     with pytest.raises(ConfigurationError, match="agent 'a'"):
         Agent("a", target)
+
+
+async def two(given: Any, config: Any) -> None: ...
+
+
+async def named(*, given: Any) -> None: ...
+
+
+async def nothing() -> None: ...
+
+
+class Two:
+    async def __call__(self, given: Any, config: Any) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("target", "takes"),
+    [(two, "(given: Any, config: Any)"), (named, "(*, given: Any)"), (nothing, "()"), (Two(), "(given: Any, config")],
+)
+def test_what_one_argument_is_not_enough_for_is_refused(target: Any, takes: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(f"takes {takes}")):
+        Agent("a", target)
+
+
+def test_what_can_be_called_with_one_argument_is_served() -> None:
+    @functools.wraps(two)
+    async def given_the_rest(given: Any) -> None:
+        await two(given, {})
+
+    async def with_more(given: Any, *more: Any, config: Any = None, **others: Any) -> None: ...
+
+    for target in (given_the_rest, with_more, spanhook.agent("b")(with_more)):
+        Agent("a", target)
+
+
+def test_a_target_that_cannot_be_loaded_is_said_to_be_an_agent(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("import nothing_like_it")
+    (tmp_path / "fine.py").write_text("graph = 1")
+    for spec, said in (
+        (f"{tmp_path}/app.py:graph", "cannot be imported: No module named 'nothing_like_it'"),
+        (f"{tmp_path}/gone.py:graph", ": there is no file"),
+        (f"{tmp_path}/fine.py:gone", "has no 'gone'"),
+        ("nothing_like_it:graph", "there is no module 'nothing_like_it'"),
+        ("./app.py", "expected path/to/app.py:graph"),
+    ):
+        with pytest.raises(ConfigurationError) as raised:
+            load_agent("support", spec)
+        assert str(raised.value).startswith(f"agent 'support': '{spec}'"), raised.value
+        assert said in str(raised.value)
 
 
 def test_no_tenant_can_name_the_conversation_of_another() -> None:

@@ -53,6 +53,7 @@ ROWS: dict[tuple[str, str], tuple[str | None, Any]] = {
     ("GET", "/v1/decisions"): ("runs:read", None),
     ("GET", "/v1/usage"): ("usage:read", None),
     ("GET", "/v1/budgets"): ("usage:read", None),
+    ("GET", "/v1/agents"): ("jobs:run", None),
     ("POST", "/v1/agents/{name}"): ("jobs:run", {"input": None}),
     ("GET", "/v1/jobs"): ("jobs:read", None),
     ("GET", "/v1/jobs/{job_id}"): ("jobs:read", None),

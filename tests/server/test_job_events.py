@@ -57,15 +57,15 @@ async def test_each_status_is_an_event_in_the_trace_of_the_request(database: Dat
     job = replace(job, created_ns=SECOND, trace={"traceparent": within})
     await completed(SQLJobs(database, told=tell_of_job), job)
     same = {"subject": job.job_id, "trace": within, "job_id": job.job_id, "agent_name": "weather", "user_id": "ada"}
-    same |= {"conversation_id": "s", "created_at": "1970-01-01T00:00:01.000000+00:00"}
-    began = {"started_at": "1970-01-01T00:00:02.000000+00:00", "attempts": 1}
+    same |= {"conversation_id": "s", "created_at": "1970-01-01T00:00:01Z"}
+    began = {"started_at": "1970-01-01T00:00:02Z", "attempts": 1}
     assert await told(database) == [
         {"type": "spanhook.job.queued", "status": "queued", "attempts": 0, **same},
         {"type": "spanhook.job.running", "status": "running", **began, **same},
         {
             "type": "spanhook.job.completed",
             "status": "completed",
-            "ended_at": "1970-01-01T00:00:05.000000+00:00",
+            "ended_at": "1970-01-01T00:00:05Z",
             "duration_ms": 3000.0,
             "usage": {"input_tokens": 3},
             "tools_used": ["look"],

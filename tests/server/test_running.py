@@ -51,6 +51,34 @@ def test_the_server_says_where_it_is_and_ends_when_told(tmp_path: Path, name: si
         assert errors.splitlines() == ["Without authentication: whoever can call it on this machine may do everything."]
 
 
+TOLD_WHILE_IT_STARTS = """
+import os, signal
+
+os.kill(os.getpid(), signal.{name})
+
+async def agent(given): ...
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
+def test_the_server_ends_when_told_while_it_starts(tmp_path: Path, name: str) -> None:
+    (tmp_path / "app.py").write_text(TOLD_WHILE_IT_STARTS.format(name=name))
+    command = [sys.executable, "-m", "spanhook", "serve", "--port", "0", "--agent", "early=./app.py:agent"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_server_names_its_agents(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text("async def agent(given): ...")
+    agents = ("--agent", "support=./app.py:agent", "--agent", "billing=./app.py:agent")
+    command = [sys.executable, "-m", "spanhook", "serve", "--port", "0", *agents]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        process.terminate()
+    assert line.endswith("/spanhook.db, with the agents billing, support\n")
+
+
 def test_a_request_that_does_not_end_does_not_keep_the_server(tmp_path: Path) -> None:
     with command(tmp_path) as (process, url):
         port = int(url.rpartition(":")[2])
@@ -100,6 +128,52 @@ def test_hooks_of_requests_apply_to_the_command(tmp_path: Path) -> None:
         assert refused.json()["detail"] == "closed for local"
         assert refused.headers["content-type"] == "application/problem+json"
         assert httpx.get(f"{url}/v1/usage", timeout=60).status_code == 200
+
+
+def test_a_server_that_exports_to_itself_ends(tmp_path: Path) -> None:
+    with listen("127.0.0.1", 0) as free:
+        port = str(free.getsockname()[1])
+    exporting = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}", "OTEL_EXPORTER_OTLP_TIMEOUT": "3600"}
+    serve = [sys.executable, "-m", "spanhook", "serve", "--port", port, "--agent", "support=./app.py:agent"]
+    (tmp_path / "app.py").write_text("async def agent(given): ...")
+    run = [sys.executable, "-m", "spanhook", "run", "--", *serve]
+    with subprocess.Popen(
+        run, cwd=tmp_path, env={**os.environ, **exporting}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            url = f"http://127.0.0.1:{port}"
+            assert httpx.post(f"{url}/v1/agents/support", json={"input": 1}, timeout=60).status_code == 200
+            process.terminate()
+            process.communicate(timeout=60)
+            assert process.returncode == 0
+        finally:
+            process.kill()
+
+
+HOOKS_OF_RUNS = """
+from spanhook import Hooks
+
+hooks = Hooks()
+
+@hooks.before("run", "job", "cron.execute")
+def gate(op): ...
+
+@hooks.before("iteration")
+def turns(op): ...
+"""
+
+
+def test_hooks_of_runs_and_jobs_are_not_called_idle_where_agents_are_served(tmp_path: Path) -> None:
+    (tmp_path / "hooks.py").write_text(HOOKS_OF_RUNS)
+    (tmp_path / "app.py").write_text("async def agent(given): ...")
+    run = (sys.executable, "-m", "spanhook", "run", "--hooks", "./hooks.py:hooks", "--")
+    with command(tmp_path, "--agent", "support=./app.py:agent", before=run) as (process, _):
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    assert "hook 'turns' is for iteration, which no library makes" in errors
+    assert "hook 'gate'" not in errors
 
 
 def test_a_port_that_is_taken_is_named_with_the_fix() -> None:

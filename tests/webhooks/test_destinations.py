@@ -78,6 +78,15 @@ async def test_all_addresses_of_a_name_are_checked() -> None:
         await resolved()
 
 
+@pytest.mark.parametrize(
+    ("url", "setting"), [("http://8.8.8.8/", "plain_http"), ("https://10.0.0.1/", "allowed_networks")]
+)
+def test_the_setting_that_would_allow_it_is_named(url: str, setting: str) -> None:
+    with pytest.raises(DestinationError, match=f"the setting {setting}"):
+        Destinations().parse(url)
+    Destinations(["10.0.0.0/8"], plain_http=True).parse(url)
+
+
 @pytest.mark.parametrize("name", ["localhost", "localhost.", "LOCALHOST"])
 async def test_the_systems_own_names_are_checked_too(name: str) -> None:
     destinations = Destinations()

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +19,9 @@ _DATABASE = click.option(
 )
 _FILE = click.option("--config", "file", metavar="FILE", help="Settings of the server, in YAML.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+_EXPORT_S = 1.5
+"""How long telemetry may be exported when the server has ended. It may have exported to itself."""
 
 
 @click.group(invoke_without_command=True, short_help="Serve the control plane: hooks, runs, decisions and cost.")
@@ -42,6 +45,7 @@ def serve(ctx: click.Context, file: str | None, **given: Any) -> None:
     if ctx.invoked_subcommand is not None:
         return
     from spanhook.errors import ConfigurationError, StoreError
+    from spanhook.export import end_within
     from spanhook.server import read_settings
     from spanhook.server import serve as run
 
@@ -53,7 +57,7 @@ def serve(ctx: click.Context, file: str | None, **given: Any) -> None:
         instrument()
 
     def announce(address: str, database: str) -> None:
-        click.echo(f"spanhook serves {address} from {database}")
+        click.echo(f"spanhook serves {address} from {database}{with_agents(settings.agents)}")
         if not settings.authenticates:
             click.echo("Without authentication: whoever can call it on this machine may do everything.", err=True)
 
@@ -61,6 +65,12 @@ def serve(ctx: click.Context, file: str | None, **given: Any) -> None:
         run(settings, announce)
     except StoreError as error:
         raise ConfigurationError(f"{error}; see --database") from error
+    end_within(_EXPORT_S)
+
+
+def with_agents(names: Collection[str]) -> str:
+    """The agents that are served, as the end of a line; empty for none."""
+    return f", with the agents {', '.join(sorted(names))}" if names else ""
 
 
 def named_agents(given: tuple[str, ...]) -> dict[str, dict[str, str]] | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from spanhook.cli.serving import named_agents
+from spanhook.cli.serving import named_agents, with_agents
 
 
 @click.command(short_help="Run the jobs that a server with --queue leaves to workers.")
@@ -64,7 +64,7 @@ def worker(file: str | None, agents: tuple[str, ...], lease: float, drain: float
     )
 
     def started(queue: str, database: str) -> None:
-        click.echo(f"spanhook works for {queue} and {database}")
+        click.echo(f"spanhook works for {queue} and {database}{with_agents(loaded)}")
 
     try:
         told = tell_of_job if settings.webhooks is not None else None

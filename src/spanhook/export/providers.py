@@ -4,6 +4,7 @@ The SDK's own configurator is not used: it always sets all three providers, take
 if only an endpoint is set.
 """
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -87,6 +88,10 @@ _GLOBALS = {
 }
 
 
+_exporters: list[Any] = []
+"""Those that were made here."""
+
+
 def existing(signal: str) -> Any:
     """The global provider of a signal, or ``None`` if none was set."""
     provider = _GLOBALS[signal].get()
@@ -147,11 +152,31 @@ def flush(timeout: float = 5.0) -> bool:
     return done
 
 
+def end_within(seconds: float) -> None:
+    """Let exporters that were made here try no longer than this from now on, as the process ends.
+
+    They would try for up to 10 s each, which is in vain if the collector ends with the process. What is not exported by
+    then is lost.
+    """
+    timer = threading.Timer(seconds, _shut_down)
+    timer.daemon = True
+    timer.start()
+
+
+def _shut_down() -> None:
+    for exporter in _exporters:
+        try:
+            exporter.shutdown()
+        except Exception as error:
+            internal.report("providers.shutdown", error)
+
+
 def _export(signal: str, name: str, console: TextIO | None) -> Any:
     found = next(iter(entry_points(group=f"opentelemetry_{signal}_exporter", name=name)))
     try:
         make = found.load()
         exporter = make(out=console) if name == "console" and console is not None else make()
+        _exporters.append(exporter)
         return watch(signal, accelerate(signal, exporter))
     except Exception as error:
         raise ConfigurationError(

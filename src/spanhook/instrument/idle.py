@@ -1,6 +1,8 @@
 """Hooks for kinds of operation that nothing here creates: they do not run, and a warning is logged once."""
 
+import sys
 from collections.abc import Callable, Collection, Iterable
+from pathlib import PurePath
 
 from spanhook.diagnostics import log
 from spanhook.engine import FOREIGN_KINDS
@@ -23,7 +25,7 @@ def telling(active: Collection[Instrumentor]) -> Callable[[Iterable[Bound]], Non
         for one in bound:
             if handler_of(type(one.hook)) is not None and one.kinds & made_here:
                 continue  # a ready-made hook is for whatever there is of its kinds
-            exempt = {"*", *_STARTED_LATER}
+            exempt = {"*", *_STARTED_LATER, *(("run",) if _serves_agents() else ())}
             if isinstance(one.hook, Subscription):
                 if one.hook.topic.wide:
                     continue  # it asked for whatever there is
@@ -36,6 +38,15 @@ def telling(active: Collection[Instrumentor]) -> Callable[[Iterable[Bound]], Non
                     log.warning("spanhook: hook %r is for %s, which %s (%s)", one.name, kind, why, place)
 
     return tell
+
+
+def _serves_agents() -> bool:
+    """Whether this process is a server with agents, or its worker. It makes their runs later, and says so on its
+    command line alone.
+    """
+    words = [PurePath(one.partition("=")[0]).name for one in sys.orig_argv]
+    after = words[words.index("spanhook") + 1 :] if "spanhook" in words else []
+    return after[:1] in (["serve"], ["worker"]) and not {"--agent", "--config"}.isdisjoint(after)
 
 
 def _why(kind: str, active: Collection[Instrumentor]) -> str:
@@ -51,7 +62,7 @@ def _why(kind: str, active: Collection[Instrumentor]) -> str:
             for what, names in (("left out by `only`", left_out), ("not installed", absent))
             if names
         )
-        own = "`run_scope` and " if kind == "run" else ""
+        own = "`run_scope`, agents that are served and " if kind == "run" else ""
         return f"comes from libraries that are {whose}: nothing else makes one but {own}spans of other instrumentations"
     if kind in FOREIGN_KINDS:
         return "nothing makes but spans of other instrumentations"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import quote
 
-from spanhook.errors import ConfigurationError
+from spanhook.errors import ConfigurationError, RequirementError
 from spanhook.gating import load_object
 from spanhook.jobs._plain import plain
 from spanhook.jobs.events import TEXT
@@ -38,6 +38,11 @@ class Agent:
             )
         if not _is_graph(self.target) and not _is_async(self.target):
             raise ConfigurationError(f"agent {self.name!r}: {self.target!r} is not async; define it with async def")
+        if not _is_graph(self.target) and (signature := _too_narrow(self.target)):
+            raise ConfigurationError(
+                f"agent {self.name!r}: {self.target!r} takes {signature}, but an agent is called with its input alone; "
+                "let it take one argument, and give others a default"
+            )
 
     async def run(self, given: Any, session_id: str, publish: Publish) -> Any:
         """Run it once, and tell of the text that it streams.
@@ -70,8 +75,15 @@ def load_agent(name: str, spec: str, retry: Retry = "never") -> Agent:
 
     Raises:
         ConfigurationError: There is no such file, module or name, or it cannot be served.
+        RequirementError: It needs a library that is not bound.
     """
-    return Agent(name, load_object(spec), retry)
+    if not all(spec.rpartition(":")):
+        raise ConfigurationError(f"agent {name!r}: {spec!r}: expected path/to/app.py:graph or package.module:graph")
+    try:
+        target = load_object(spec)
+    except (ConfigurationError, RequirementError) as error:
+        raise type(error)(f"agent {name!r}: {str(error).removeprefix('hooks ')}") from error
+    return Agent(name, target, retry)
 
 
 def _is_graph(target: Any) -> bool:
@@ -86,6 +98,22 @@ def _is_async(target: Any) -> bool:
         for one in (called, plain_function)
         for check in (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
     )
+
+
+def _too_narrow(target: Any) -> str:
+    """The parameters of what cannot be called with one argument; empty if it can be, as far as they are known.
+
+    What a decorated function takes is what its wrapper takes, which may add arguments.
+    """
+    try:
+        signature = inspect.signature(target, follow_wrapped=False)
+    except (TypeError, ValueError):
+        return ""
+    try:
+        signature.bind(None)
+    except TypeError:
+        return str(signature)
+    return ""
 
 
 async def _run_graph(graph: Any, given: Any, session_id: str, publish: Publish) -> Any:

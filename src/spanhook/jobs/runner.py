@@ -12,6 +12,7 @@ from spanhook.errors import StoreError
 from spanhook.jobs.agents import Agent, Publish, thread_of
 from spanhook.jobs.claims import Claims
 from spanhook.jobs.events import JobEvent
+from spanhook.jobs.failures import tell_of_failure
 from spanhook.jobs.job import Job, Transition, TransitionError, new_id
 from spanhook.jobs.keeping import Journals
 from spanhook.jobs.patience import Turns
@@ -20,7 +21,10 @@ from spanhook.jobs.running import FullError, NoAgentError, RunnerSettings, done
 from spanhook.jobs.store import EventLog, JobStore
 from spanhook.jobs.watching import Watcher
 from spanhook.jobs.working import Told, WaitUntil, Work
+from spanhook.model import made
 
+_KINDS = ("run", "job")
+"""What is made of runs that somebody waits for, and of jobs."""
 _TAKES_S = 1.5
 """Seconds between two looks for jobs that nobody holds."""
 
@@ -50,6 +54,7 @@ class Runner:
         wait_until: WaitUntil | None = None,
         told: Told | None = None,
     ) -> None:
+        made.update(_KINDS)
         self._agents, self.store, self._settings = agents, store, settings or RunnerSettings()
         self._claims = Claims(store, new_id().replace("job_", "worker_"), self._settings)
         self._journals = Journals(log, time.time_ns, grace_s=self._settings.grace_s, most=self._settings.events)
@@ -67,6 +72,11 @@ class Runner:
         self._asking, self._calls, self._turns = 0, 0, Turns()
         self._beat: asyncio.Task[None] | None = None
         self._closing, self._closed = False, asyncio.Event()
+
+    @property
+    def agents(self) -> list[str]:
+        """The names of the agents, in order."""
+        return sorted(self._agents)
 
     @property
     def running(self) -> int:
@@ -171,7 +181,10 @@ class Runner:
         if publish is not None:
             self._watcher.watch(job, publish)
         try:
-            return await perform(RUN, job, lambda: agent.run(job.input, thread_of(job.tenant_id, job.session_id), tell))
+            thread = thread_of(job.tenant_id, job.session_id)
+            outcome = await perform(RUN, job, lambda: agent.run(job.input, thread, tell))
+            tell_of_failure("run", job, outcome.error)
+            return outcome
         finally:
             self._calls -= 1
             if publish is not None:

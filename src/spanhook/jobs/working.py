@@ -11,6 +11,7 @@ from spanhook.jobs._plain import plain
 from spanhook.jobs.agents import Agent, thread_of
 from spanhook.jobs.claims import Claims
 from spanhook.jobs.events import STATUS, Journal
+from spanhook.jobs.failures import tell_of_failure
 from spanhook.jobs.figures import Figures
 from spanhook.jobs.job import Job, JobStatus, TransitionError
 from spanhook.jobs.keeping import Journals
@@ -190,6 +191,7 @@ class Work:
             outcome = await perform(JOB, job, lambda: agent.run(job.input, thread, publish), goes_on)
         except BaseException as error:
             outcome = Outcome(error=error)
+        tell_of_failure("job", job, outcome.error)
         if job.job_id not in self._handed_back and not await goes_on(outcome):
             await uninterrupted(self._finish(job, outcome))
         if isinstance(outcome.error, KeyboardInterrupt):

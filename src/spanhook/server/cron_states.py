@@ -9,6 +9,7 @@ from spanhook.schedules import CronEntry, CronState, Decided, Execution, Passed,
 from spanhook.server.webhook_outbox import publish
 from spanhook.store.control import Database
 from spanhook.store.control.tables import schedules
+from spanhook.webhooks import utc_text
 
 T = TypeVar("T")
 Told = Callable[[Connection, str, str | None, str, object], None]
@@ -84,13 +85,13 @@ def _read(state: str | None) -> CronState | None:
 def _decided(decided: Decided) -> list[tuple[str, dict[str, Any]]]:
     """Ticks that are not run, those that were lost, and those that are run."""
     over: list[tuple[str, dict[str, Any]]] = []
-    at = decided.state.recent[-1].at.isoformat() if decided.passed else ""
+    at = utc_text(decided.state.recent[-1].at) if decided.passed else ""
     for reason in ("missed", "overlapping"):
         ticks = [one.tick for one in decided.passed if one.reason == reason]
         if ticks:
-            over.append((f"cron.{reason}", {"tick": max(ticks).isoformat(), "at": at, "count": len(ticks)}))
+            over.append((f"cron.{reason}", {"tick": utc_text(max(ticks)), "at": at, "count": len(ticks)}))
             if len(ticks) > 1:
-                over[-1][1]["first_tick"] = min(ticks).isoformat()
+                over[-1][1]["first_tick"] = utc_text(min(ticks))
     over += [("cron.lost", {**_facts(one), "at": at}) for one in decided.passed if one.reason == "lost"]
     return over + [("cron.started", _facts(one)) for one in decided.run]
 
@@ -101,7 +102,7 @@ def _ended(before: CronState | None, after: CronState) -> list[tuple[str, dict[s
 
 
 def _facts(one: Past | Passed | Execution) -> dict[str, Any]:
-    facts = {"tick": one.tick.isoformat(), "execution_id": one.execution_id}
+    facts = {"tick": utc_text(one.tick), "execution_id": one.execution_id}
     if isinstance(one, Past):
-        facts |= {"at": one.at.isoformat(), "job_id": one.job_id, "reason": one.error}
+        facts |= {"at": utc_text(one.at), "job_id": one.job_id, "reason": one.error}
     return {name: value for name, value in facts.items() if value}

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from spanhook.jobs import STATUSES, Job
 from spanhook.server.webhook_outbox import publish
-from spanhook.webhooks import traceparent
+from spanhook.webhooks import traceparent, utc_text
 
 JOB_EVENTS = tuple(f"job.{status}" for status in STATUSES)
 """What webhooks are told of a job, in the order in which it may happen."""
@@ -58,4 +58,4 @@ def _facts(job: Job) -> dict[str, Any]:
 
 
 def _time(ns: int) -> str:
-    return datetime.fromtimestamp(ns / _NS, UTC).isoformat(timespec="microseconds") if ns else ""
+    return utc_text(datetime.fromtimestamp(ns / _NS, UTC)) if ns else ""

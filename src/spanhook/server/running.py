@@ -36,9 +36,10 @@ def serve(settings: ServerSettings, announce: Callable[[str, str], None]) -> Non
     def started(_server: uvicorn.Server, database: Database) -> None:
         announce(address(settings.host, listening), database.shown)
 
+    told = _Told()
     try:
-        with _signals():
-            asyncio.run(serve_on(settings, listening, started))
+        with told.heeded():
+            asyncio.run(serve_on(settings, listening, started, told))
     finally:
         listening.close()
 
@@ -74,21 +75,56 @@ def _refused(host: str, port: int, error: OSError) -> str:
     return f"cannot listen on port {port} of {host}: {error.strerror}"
 
 
-class _Server(uvicorn.Server):
-    """A server that says when it accepts requests."""
+class _Told:
+    """Whether the process was told to end. Uvicorn would hear of it only once it runs, and end the process with the
+    signal's number.
+    """
 
-    def __init__(self, config: uvicorn.Config, started: Callable[[uvicorn.Server], None]) -> None:
+    def __init__(self) -> None:
+        self.signals = 0
+
+    @contextmanager
+    def heeded(self) -> Generator[None]:
+        """Take the signals that tell it."""
+        names = (signal.SIGTERM, signal.SIGINT)
+        before = {name: signal.signal(name, self._take) for name in names}
+        try:
+            yield
+        finally:
+            for name, handler in before.items():
+                signal.signal(name, handler)
+
+    def _take(self, _number: int, _frame: FrameType | None) -> None:
+        self.signals += 1
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it accepts requests, and ends when the process is told to."""
+
+    def __init__(self, config: uvicorn.Config, started: Callable[[uvicorn.Server], None], told: _Told) -> None:
         super().__init__(config)
-        self._told = started
+        self._say, self._told = started, told
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        if self.started:
-            self._told(self)
+        if self.started and not self._told.signals:
+            self._say(self)
+
+    async def on_tick(self, counter: int) -> bool:
+        if self._told.signals:
+            self.should_exit = True
+        return await super().on_tick(counter)
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
 
 
 async def serve_on(
-    settings: ServerSettings, listening: socket.socket, started: Callable[[uvicorn.Server, Database], None]
+    settings: ServerSettings,
+    listening: socket.socket,
+    started: Callable[[uvicorn.Server, Database], None],
+    told: _Told | None = None,
 ) -> None:
     """Serve on a socket until the server is told to stop.
 
@@ -97,6 +133,7 @@ async def serve_on(
         listening: The socket; it stays open.
         started: Called with the server and its database once requests are accepted. A server whose ``should_exit`` is
             set stops.
+        told: Whether the process was told to end; then it stops as soon as it has started.
 
     Raises:
         ConfigurationError: A setting cannot be used.
@@ -116,7 +153,9 @@ async def serve_on(
             proxy_headers=False,
             timeout_graceful_shutdown=int(GRACE_S),
         )
-        await _Server(config, lambda server: started(server, database)).serve([listening])
+        told = told or _Told()
+        if not told.signals:
+            await _Server(config, lambda server: started(server, database), told).serve([listening])
     finally:
         await database.close()
 
@@ -126,19 +165,3 @@ def address(host: str, listening: socket.socket) -> str:
     host = host.strip("[]")
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{listening.getsockname()[1]}"
-
-
-@contextmanager
-def _signals() -> Generator[None]:
-    """Uvicorn ends at a signal, and raises it again afterwards, which would end the process with its number."""
-    names = (signal.SIGTERM, signal.SIGINT)
-    before = {name: signal.signal(name, _nothing) for name in names}
-    try:
-        yield
-    finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)
-
-
-def _nothing(_number: int, _frame: FrameType | None) -> None:
-    """Uvicorn has its own way to end, and is done with it."""

@@ -15,7 +15,7 @@ if _missing:
 
 from spanhook.webhooks.deliverer import Deliverer  # noqa: E402
 from spanhook.webhooks.destinations import Destination, DestinationError, Destinations  # noqa: E402
-from spanhook.webhooks.envelope import MEDIA_TYPE, cloud_event, new_event_id  # noqa: E402
+from spanhook.webhooks.envelope import MEDIA_TYPE, cloud_event, new_event_id, utc_text  # noqa: E402
 from spanhook.webhooks.forwarder import Forwarder  # noqa: E402
 from spanhook.webhooks.payload import body_of, entry_of  # noqa: E402
 from spanhook.webhooks.schedule import Schedule  # noqa: E402
@@ -42,4 +42,5 @@ __all__ = [
     "new_secret",
     "signed",
     "traceparent",
+    "utc_text",
 ]

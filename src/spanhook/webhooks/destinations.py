@@ -82,7 +82,8 @@ class Destinations:
         except ValueError:
             raise DestinationError("the URL cannot be read") from None
         if scheme != "https" and not (scheme == "http" and self._plain_http):
-            raise DestinationError(f"the URL has the scheme {scheme!r}; expected https")
+            unless = ", unless the setting plain_http allows it" if scheme == "http" else ""
+            raise DestinationError(f"the URL has the scheme {scheme!r}; expected https{unless}")
         if "@" in parts.netloc or parts.fragment or "#" in url:
             raise DestinationError("the URL may have no user, password and fragment")
         if port is not None and port < _RESERVED and port not in _PORTS.values():
@@ -128,7 +129,9 @@ class Destinations:
 
     def _check(self, address: IP) -> None:
         if not is_global(address) and not is_within(address, self._networks):
-            raise DestinationError("the URL leads to an address that is not public")
+            raise DestinationError(
+                "the URL leads to an address that is not public; the setting allowed_networks can allow it"
+            )
 
 
 def _literal(text: str) -> IP | None:

@@ -17,6 +17,11 @@ def new_event_id() -> str:
     return f"evt_{secrets.token_hex(12)}"
 
 
+def utc_text(at: datetime) -> str:
+    """A time as text, in UTC, which is ``Z``."""
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
 def cloud_event(
     event_id: str, event_type: str, data: Any, *, source: str, time_ns: int, subject: str = "", tenant: str = ""
 ) -> str:

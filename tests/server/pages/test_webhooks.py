@@ -90,6 +90,7 @@ def test_what_cannot_be_created_is_said_beside_what_was_written(server: Served) 
     for url, others, said in (
         ("http://10.0.0.1:8080/", "", "not public"),
         ("https://hooks.example/", "Not An Event", "events.1"),
+        ("https://hooks.example/", "job.complete", "did you mean 'job.completed'?"),
         ("", "", "url"),
     ):
         shown = page.send("/webhooks", url=url, **{**NEW, "others": others})

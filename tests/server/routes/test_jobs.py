@@ -1,6 +1,7 @@
 """Agents and jobs over HTTP."""
 
 import json
+import re
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -10,8 +11,9 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
 import spanhook
-from spanhook import Hooks, Operation, Reject
+from spanhook import Hooks, Operation, Reject, Settings
 from spanhook.engine import registry
+from spanhook.jobs.failures import _repeats
 from tests.server.serving import Served, served
 
 APP = """
@@ -34,16 +36,22 @@ async def traced(given):
 async def slow(given):
     await asyncio.sleep(3600)
 
+async def failing(given):
+    return "".join(given)
+
 async def refusing(given):
     raise Reject("no money", status_code=402)
 """
+
+
+AGENTS = ("echo", "slow", "failing", "refusing", "traced")
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
     folder: Path = tmp_path_factory.mktemp("jobs")
     (folder / "served_agents.py").write_text(APP)
-    agents = {one: {"target": f"{folder}/served_agents.py:{one}"} for one in ("echo", "slow", "refusing", "traced")}
+    agents = {one: {"target": f"{folder}/served_agents.py:{one}"} for one in AGENTS}
     with served(folder, api_keys=True, agents=agents) as one:
         yield one
 
@@ -68,6 +76,11 @@ def test_an_agent_answers(server: Served, acme: dict[str, str]) -> None:
     assert server.client.post("/v1/agents/nobody", json={"input": 1}, headers=acme).status_code == 404
 
 
+def test_agents_are_listed(server: Served, acme: dict[str, str]) -> None:
+    answer = server.client.get("/v1/agents", headers=acme)
+    assert answer.json() == {"agents": [{"name": name} for name in sorted(AGENTS)]}
+
+
 def test_an_agent_streams(server: Served, acme: dict[str, str]) -> None:
     answer = server.client.post(
         "/v1/agents/echo", json={"input": "hi"}, headers={**acme, "Accept": "text/event-stream"}
@@ -75,6 +88,39 @@ def test_an_agent_streams(server: Served, acme: dict[str, str]) -> None:
     found = events(answer.text)
     assert [one[:2] for one in found] == [(1, "text:delta"), (2, "text:delta"), (3, "done")]
     assert found[-1][2]["output"] == "you said hi"
+
+
+@pytest.mark.parametrize("form", ["wait", "stream", "job"])
+@pytest.mark.parametrize("messages", [False, True])
+def test_the_log_says_why_an_agent_has_failed(
+    server: Served, acme: dict[str, str], caplog: pytest.LogCaptureFixture, form: str, messages: bool
+) -> None:
+    _repeats.__init__()
+    spanhook.instrument(settings=Settings(error_messages=messages))
+    headers = {**acme, "Accept": "text/event-stream"} if form == "stream" else acme
+    query = "?async=true" if form == "job" else ""
+    for _ in range(2):
+        answer = server.client.post(f"/v1/agents/failing{query}", json={"input": [7]}, headers=headers)
+        if form == "job":
+            assert events(server.client.get(f"{answer.headers['location']}/stream", headers=acme).text)
+    (said,) = [one.getMessage() for one in caplog.records if one.levelname == "ERROR"]
+    line, _, rest = said.partition("\n")
+    found = re.fullmatch(r"spanhook: agent 'failing' has failed: TypeError at (\S+), line (\d+) \((\w+) (\w+)\)", line)
+    assert found, said
+    assert APP.splitlines()[int(found[2]) - 1] == '    return "".join(given)'
+    assert found[1].endswith("/served_agents.py")
+    assert (found[3], found[4][:4]) == ("job" if form == "job" else "run", "job_")
+    assert (rest[:9], "found" in rest) == (("Traceback", True) if messages else ("", False))
+
+
+def test_refusals_and_cancels_are_no_failures(
+    server: Served, acme: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    assert server.client.post("/v1/agents/refusing", json={"input": 1}, headers=acme).status_code == 402
+    made = server.client.post("/v1/agents/slow?async=true", json={"input": 1}, headers=acme).headers["location"]
+    server.client.post(f"{made}/cancel", json={}, headers=acme)
+    assert events(server.client.get(f"{made}/stream", headers=acme).text)[-1][2]["status"] == "cancelled"
+    assert [one for one in caplog.records if one.levelname == "ERROR"] == []
 
 
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])

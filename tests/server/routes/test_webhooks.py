@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from spanhook.server.cron_states import CRON_EVENTS
 from tests.server.serving import SECRET, TOKENS, Served, bearer, served, token
 from tests.webhooks.receiver import receiving
 
@@ -84,6 +85,15 @@ def test_a_secret_is_replaced(server: Served) -> None:
         assert all("secret" not in one for one in asked(server, "GET", "")["webhooks"])
 
 
+def test_a_secret_is_replaced_without_a_body(server: Served) -> None:
+    hook = made(server, "https://8.8.8.8/")
+    path = f"/v1/webhooks/{hook['webhook_id']}"
+    json = {"Content-Type": "application/json"}
+    answer = server.client.post(f"{path}/secret", headers={**MANAGE, **json})
+    assert (answer.status_code, answer.json()["secret"] != hook["secret"]) == (200, True)
+    asked(server, "DELETE", f"/{hook['webhook_id']}")
+
+
 def test_a_tenants_webhooks_are_its_own(server: Served) -> None:
     hook = made(server, "https://8.8.8.8/")
     path = f"/v1/webhooks/{hook['webhook_id']}"
@@ -129,6 +139,25 @@ def test_a_url_that_nothing_is_sent_to(server: Served, url: str) -> None:
 def test_what_is_no_webhook(server: Served) -> None:
     for wrong in ({}, {"url": "https://8.8.8.8/", "events": []}, {"url": "https://8.8.8.8/", "events": ["Job *"]}):
         assert server.client.post("/v1/webhooks", json=wrong, headers=MANAGE).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        ("job.complete", "there is no event 'job.complete'; did you mean 'job.completed'?"),
+        ("jobs.*", "there is no event 'jobs.*'; did you mean 'job.*'?"),
+        ("cron.done", f"there is no event 'cron.done'; expected {', '.join(CRON_EVENTS)} or cron.*"),
+        ("tool.execute.post", "there is no event 'tool.execute.post'; expected job.*, cron.*, webhook.* or *"),
+    ],
+)
+def test_an_event_that_there_is_not(server: Served, event: str, said: str) -> None:
+    hook = made(server, "https://8.8.8.8/", events=["job.completed", "cron.*", "webhook.ping"])
+    for method, path in (("POST", "/v1/webhooks"), ("PATCH", f"/v1/webhooks/{hook['webhook_id']}")):
+        given = {"url": "https://8.8.8.8/", "events": ["job.failed", event]}
+        response = server.client.request(method, path, json=given, headers=MANAGE)
+        assert response.status_code == 422, response.text
+        assert response.json()["errors"] == [{"place": "body.events.1", "message": said}]
+    asked(server, "DELETE", f"/{hook['webhook_id']}")
 
 
 def test_pages(server: Served) -> None:

@@ -5,14 +5,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from spanhook.server.cron_states import CRON_EVENTS
-from spanhook.server.job_events import JOB_EVENTS
 from spanhook.server.pages.forms import Fields, invalid, lines_in
 from spanhook.server.problems import Problem
 from spanhook.server.routes.webhook_models import NewWebhook, WebhookChanges, WebhookShown
-from spanhook.server.webhook_outbox import DISABLED
+from spanhook.server.webhook_events import EVENTS
+from spanhook.server.webhook_outbox import PING
 
-KNOWN = (*JOB_EVENTS, *CRON_EVENTS, DISABLED)
+KNOWN = tuple(one for one in EVENTS if one != PING)
 """The events that a form offers; others can be written."""
 KEPT = {"0": "not at all", "3600": "an hour", "86400": "a day", "604800": "a week"}
 """How long the secret before can be used, too, in seconds."""

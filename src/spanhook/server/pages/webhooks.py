@@ -117,7 +117,7 @@ async def rotate(
 ) -> Response:
     """Give an endpoint a new secret, and show it for the only time."""
     given = NewSecret(keep_seconds=kept_in(form))
-    return _secret(request, await rotate_secret(webhook_id, given, principal, webhooks))
+    return _secret(request, await rotate_secret(webhook_id, principal, webhooks, given))
 
 
 @router.post("/{webhook_id}/test")

@@ -1,4 +1,4 @@
-"""``/v1/agents``: running agents, while the caller waits or as jobs."""
+"""``/v1/agents``: which there are, and running them, while the caller waits or as jobs."""
 
 import asyncio
 import hashlib
@@ -17,7 +17,7 @@ from spanhook.jobs import FullError, Job, JobEvent, Journal, NoAgentError, Queue
 from spanhook.server.connected import GoneError, while_connected
 from spanhook.server.needs import Needs, services_of
 from spanhook.server.problems import ALWAYS, ON_CHANGES, Problem, documented, unavailable
-from spanhook.server.routes.job_models import JobView, RunOutput, RunRequest
+from spanhook.server.routes.job_models import AgentList, AgentView, JobView, RunOutput, RunRequest
 from spanhook.server.scopes import Principal
 from spanhook.server.services import Services
 
@@ -27,6 +27,12 @@ Serving = Annotated[Services, Depends(services_of)]
 Caller = Annotated[Principal, Depends(Needs("jobs:run"))]
 Key = Annotated[str, Header(alias="Idempotency-Key", max_length=255)]
 _CODES = (*ALWAYS, *ON_CHANGES, "not_found", "key_reused", "too_many_jobs", "run_failed")
+
+
+@router.get("", responses=documented(*ALWAYS))
+async def list_agents(_principal: Caller, services: Serving) -> AgentList:
+    """List the agents that are served."""
+    return AgentList(agents=[AgentView(name=name) for name in services.runner.agents])
 
 
 @router.post(

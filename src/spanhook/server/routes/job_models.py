@@ -24,6 +24,18 @@ class RunOutput(BaseModel):
     output: Any
 
 
+class AgentView(BaseModel):
+    """An agent that is served."""
+
+    name: str
+
+
+class AgentList(BaseModel):
+    """The agents that are served, by name."""
+
+    agents: list[AgentView]
+
+
 class JobView(BaseModel):
     """A job."""
 

@@ -3,15 +3,22 @@
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from spanhook.server.routes.hook_models import Given, time_of
 from spanhook.server.stored_webhooks import Delivery, Webhook
+from spanhook.server.webhook_events import known_event
 from spanhook.store import State
 
 Url = Annotated[str, Field(min_length=1, max_length=2048, description="Where events are sent, with https://.")]
 Chosen = Annotated[
-    list[Annotated[str, Field(max_length=200, pattern=r"^(\*|[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*(\.\*)?)$")]],
+    list[
+        Annotated[
+            str,
+            Field(max_length=200, pattern=r"^(\*|[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)*(\.\*)?)$"),
+            AfterValidator(known_event),
+        ]
+    ],
     Field(min_length=1, max_length=100, description="Events, such as job.completed, job.* or *."),
 ]
 Description = Annotated[str, Field(max_length=1000)]

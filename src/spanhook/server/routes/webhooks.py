@@ -88,10 +88,10 @@ async def delete_webhook(webhook_id: WebhookId, principal: Manager, webhooks: Se
 
 @router.post("/{webhook_id}/secret", responses=documented(*_CHANGED))
 async def rotate_secret(
-    webhook_id: WebhookId, given: NewSecret, principal: Manager, webhooks: Sending
+    webhook_id: WebhookId, principal: Manager, webhooks: Sending, given: NewSecret | None = None
 ) -> WebhookWithSecret:
     """Give an endpoint a new secret. For a while, deliveries are signed with the one before, too."""
-    changed, secret = await webhooks.store.rotate(principal, webhook_id, given.keep_seconds)
+    changed, secret = await webhooks.store.rotate(principal, webhook_id, (given or NewSecret()).keep_seconds)
     return WebhookWithSecret(**WebhookShown.of(changed).model_dump(), secret=secret)
 
 
