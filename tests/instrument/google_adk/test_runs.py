@@ -13,6 +13,7 @@ from spanhook.cli.conformance.libraries.google_adk_ways import (
     SESSION,
     TELLS,
     USER,
+    Runner,
     agent,
     agents,
     asked,
@@ -180,8 +181,6 @@ def test_a_run_in_a_thread_is_refused_even_where_the_library_does_not_say_so() -
 
 
 def test_a_reference_taken_before_is_gated() -> None:
-    from google.adk.runners import Runner
-
     run, hooks = Runner.run_async, Hooks()
     made = runner(agent(own()))
     bound = made.run_async

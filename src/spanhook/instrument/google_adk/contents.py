@@ -7,17 +7,14 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from google.adk.events.event import Event
-from google.adk.models.llm_request import LlmRequest
-from google.adk.models.llm_response import LlmResponse
 from google.genai import types
+from pydantic import BaseModel
 
 from spanhook.instrument.formats.google import GenerateContent
 from spanhook.instrument.wire import one_prompt
-from spanhook.model import Change, Message, copied_model, copies
+from spanhook.model import Change, Message, copies_models
 
-copies(types.Content, types.Part, types.Blob, types.FunctionCall, types.FunctionResponse)(copied_model)
-copies(LlmRequest, LlmResponse, Event)(copied_model)
+copies_models(BaseModel, "google")
 
 FORMAT = GenerateContent()
 

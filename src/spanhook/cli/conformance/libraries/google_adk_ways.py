@@ -51,14 +51,12 @@ class Own(BaseLlm):
     model: str = "own"
     body: Any = None
     turns: Any = ()
-    calls: int = 0
 
     async def generate_content_async(self, llm_request: Any, stream: bool = False) -> AsyncIterator[Any]:
         if self.body is not None:
             self.body.run(llm_request.contents, Tokens().total)
         turns = self.turns or (Reply.text,)
-        said = turns[min(self.calls, len(turns) - 1)]
-        self.calls += 1
+        said = turns[min(_turn(llm_request.contents), len(turns) - 1)]
         await asyncio.sleep(0)
         for response in responses(_told(llm_request) if said == "" else said, stream, counts=self.body is not None):
             yield response
@@ -66,6 +64,21 @@ class Own(BaseLlm):
 
 def own(body: Body | None = None, *turns: Turn) -> Any:
     return Own(body=body, turns=turns)
+
+
+_TOLD = ("For context:", "```tool_output")
+"""What texts begin with that are in a user's name, but not a user's."""
+
+
+def _turn(contents: Any) -> int:
+    """How often the model has answered since the user asked last."""
+    turn = 0
+    for one in reversed(contents):
+        texts = [part.text for part in one.parts if part.text]
+        if one.role == "user" and texts and not texts[0].startswith(_TOLD):
+            break
+        turn += one.role == "model"
+    return turn
 
 
 def _told(request: Any) -> str:
