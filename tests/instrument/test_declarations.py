@@ -48,7 +48,9 @@ def test_what_it_says_is_so(declared: Declaration) -> None:
     instrumentor = instrumentor_of(declared.library)
     assert instrumentor.library == declared.library
     assert Requirement(declared.requirement).name == declared.distribution
-    assert {one.partition(".")[0] for one in modules(instrumentor)} == {declared.module.partition(".")[0]}
+    own = f"spanhook.instrument.{declared.library}."  # stand-ins for functions of the application
+    outside = [one for one in modules(instrumentor) if not one.startswith(own)]
+    assert {one.partition(".")[0] for one in outside} == {declared.module.partition(".")[0]}
     known = {INSTRUMENTORS[name].layer for name in declared.knows}
     if find_spec(declared.module) is not None:  # each library has an environment of its own in CI
         layers = {one.layer.partition(".")[0] for one in adapters(declared.library)}
