@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 
-PROGRAM = '''
+PROGRAM = """
 import asyncio, json, os, socket, threading, time
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 import litellm, uvicorn
@@ -117,7 +117,7 @@ async def all_cases():
 
 print("FOUND" + json.dumps(asyncio.run(all_cases())), flush=True)
 os._exit(0)  # LiteLLM leaves threads and connections open
-'''
+"""
 
 
 @pytest.fixture(scope="module")

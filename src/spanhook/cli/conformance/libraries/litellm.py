@@ -199,6 +199,8 @@ UNGATED = (
     Ungated("realtime sessions"),
     Ungated("assistants, batches and fine-tuning, except as far as they go through OpenAI's client"),
     Ungated("pass-through routes"),
-    Ungated("what programs of its harnesses run (Claude Code, Codex and others), and models that they call by a gateway"),
+    Ungated(
+        "what programs of its harnesses run (Claude Code, Codex and others), and models that they call by a gateway"
+    ),
     Ungated("tools that its proxy makes of an OpenAPI description; what its file search looks up"),
 )

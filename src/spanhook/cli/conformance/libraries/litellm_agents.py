@@ -153,8 +153,8 @@ def _request(agent: Agent) -> dict[str, Any]:
 
 
 def _said(told: Any) -> Any:
-    result = told["result"] if isinstance(told, dict) else told.result
-    parts = result.get("parts") or [part for one in result["artifacts"] for part in one["parts"]]
+    result: Any = getattr(told, "result", None)
+    parts: Any = result.get("parts") or [part for one in result["artifacts"] for part in one["parts"]]
     return "".join(part["text"] for part in parts)
 
 
