@@ -62,7 +62,10 @@ def managed(body: Body, llm: type[Own] = Delegating) -> Any:
     found = finder(body)
     job = crewai.Task(description="Answer {topic}.", expected_output="An answer.")
     return crewai.Crew(
-        agents=[found], tasks=[job], process=crewai.Process.hierarchical, manager_agent=agent(llm(), allow_delegation=True)
+        agents=[found],
+        tasks=[job],
+        process=crewai.Process.hierarchical,
+        manager_agent=agent(llm(), allow_delegation=True),
     )
 
 

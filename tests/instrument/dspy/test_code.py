@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -55,7 +56,7 @@ class Interpreter:
     def execute(self, code: str, variables: Any = None) -> Any:
         self.ran.append(code)
         self.known.update({**self.tools, **(variables or {})})
-        exec(code, self.known)  # noqa: S102 - what an interpreter does
+        exec(code, self.known)
         return self.known.get("answer")
 
     __call__ = execute
@@ -117,11 +118,11 @@ def test_refused_code_is_not_run_and_the_model_is_told(make: Any, server: OpenAI
 
     spanhook.instrument(hooks)
     with dspy.context(lm=lm):
-        try:
-            program(question="6 * 7?")
-        except RuntimeError as error:  # without other attempts, a program gives up
-            assert "Not today" in str(error)
+        if make is thinking:  # without other attempts, it gives up
+            with pytest.raises(RuntimeError, match="Not today"):
+                program(question="6 * 7?")
         else:
+            program(question="6 * 7?")
             assert "Tool call rejected: Not today" in json.dumps(server.requests[-1].body)
     assert not [code for code in interpreter.ran if "answer" in code]
 
@@ -210,9 +211,7 @@ def test_an_agent_inside_of_a_program_is_one_of_its_own(server: OpenAIServer, lm
             return self.agent(question=question)
 
     server.reply = Reply(text="42")
-    with recorder(Hooks()) as seen, dspy.context(lm=lm):
-        try:
-            Asking()(question="6 * 7?")
-        except Exception:  # noqa: BLE001, S110 - what it makes of such answers is its own affair
-            pass
+    # what it makes of such answers is its own affair
+    with recorder(Hooks()) as seen, dspy.context(lm=lm), suppress(Exception):
+        Asking()(question="6 * 7?")
     assert ("invoke_agent ReActV2", "invoke_agent Asking") in nested(seen)

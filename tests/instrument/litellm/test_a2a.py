@@ -35,12 +35,13 @@ class Agent(BaseHTTPRequestHandler):
     """An agent that says what it was told, whole or in a stream."""
 
     asked: list[str]
+    port = property(lambda self: self.connection.getsockname()[1])
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing."""
 
     def do_GET(self) -> None:
-        port = self.server.server_address[1]
+        port = self.port
         self._send(
             "application/json",
             {
@@ -62,7 +63,9 @@ class Agent(BaseHTTPRequestHandler):
         text = body["params"]["message"]["parts"][0]["text"]
         self.asked.append(text)
         if text == "fail":
-            self._send("application/json", {"jsonrpc": "2.0", "id": body["id"], "error": {"code": -32000, "message": "no"}})
+            self._send(
+                "application/json", {"jsonrpc": "2.0", "id": body["id"], "error": {"code": -32000, "message": "no"}}
+            )
             return
         told = {"jsonrpc": "2.0", "id": body["id"], "result": said(f"You said {text}")}
         if body["method"] == "message/stream":
@@ -165,7 +168,9 @@ NAMED = (by_client, by_class, sync, streamed_by_class)
 def test_asking_an_agent_is_handing_over_to_it(way: Callable[[Remote], Ask], remote: Remote) -> None:
     ops: list[tuple[str, str]] = []
     hooks = Hooks()
-    hooks.after("agent.delegate")(lambda op: ops.append((op.request.messages[0]["parts"][0]["content"], op.response.text)))
+    hooks.after("agent.delegate")(
+        lambda op: ops.append((op.request.messages[0]["parts"][0]["content"], op.response.text))
+    )
     with recorder(hooks) as seen:
         assert way(remote)("hello") == "You said hello"
     [op] = seen.operations

@@ -3,7 +3,8 @@
 import asyncio
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -48,10 +49,8 @@ class Tools:
 def given(server: OpenAIServer, tmp_path: Path) -> dict[str, Any]:
     """Arguments of an agent, whose model asks for a tool first."""
     server.script(Reply(calls=(Call("find", {"what": "tea"}),)), Reply(text="Done."))
-    from litellm import sandbox
-
     return {
-        "sandbox": sandbox.local(str(tmp_path)),
+        "sandbox": import_module("litellm.harness.sandbox").local(str(tmp_path)),
         "model": "openai/gpt-4o-mini",
         "api_base": server.url,
         "api_key": "test",
@@ -234,9 +233,12 @@ def test_turns_of_a_session_have_its_id_and_the_ids_that_the_application_gave(gi
     hooks.before("agent.invoke")(
         lambda op: ids.append((op.identity.session_id, op.identity.user_id, op.identity.tenant_id))
     )
-    with recorder(hooks), litellm.agent_session(
-        litellm.Harness.TOOL_LOOP, **given, metadata={"user_id": "ann", "tenant_id": "acme"}
-    ) as session:
+    with (
+        recorder(hooks),
+        litellm.agent_session(
+            litellm.Harness.TOOL_LOOP, **given, metadata={"user_id": "ann", "tenant_id": "acme"}
+        ) as session,
+    ):
         session.run(ASK)
         session.run(ASK)
         assert ids == [(session.session_id, "ann", "acme")] * 2
@@ -274,7 +276,7 @@ print(json.dumps({{"type": "turn.completed"}}))
 
 
 @pytest.fixture(params=[False, True], ids=["whole", "stream"])
-def program(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def program(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A program that stands in for Codex: it asks a model as LiteLLM tells it to."""
     made = tmp_path / "bin" / "codex"
     made.parent.mkdir()
@@ -282,7 +284,6 @@ def program(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     made.chmod(0o755)
     monkeypatch.setenv("PATH", f"{made.parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("HOME", str(tmp_path))
-    yield
 
 
 @pytest.mark.usefixtures("program")

@@ -28,12 +28,13 @@ class Services(BaseHTTPRequestHandler):
     """A server of sandboxes, and of searches: it says what it was asked."""
 
     asked: list[str]
+    port = property(lambda self: self.connection.getsockname()[1])
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log nothing."""
 
     def do_GET(self) -> None:
-        self._send("application/json", json.dumps({"endpoint": f"127.0.0.1:{self.server.server_address[1]}"}))
+        self._send("application/json", json.dumps({"endpoint": f"127.0.0.1:{self.port}"}))
 
     def do_DELETE(self) -> None:
         self._send("application/json", "{}")
@@ -44,7 +45,7 @@ class Services(BaseHTTPRequestHandler):
             self._send("application/json", json.dumps({"id": "s", "status": {"state": "Running"}}))
         elif self.path.endswith("/code"):
             self.asked.append(body["code"])
-            self._send("text/event-stream", f'data: {json.dumps({"type": "stdout", "text": "42"})}\n\n')
+            self._send("text/event-stream", f"data: {json.dumps({'type': 'stdout', 'text': '42'})}\n\n")
         else:
             self.asked.append(body["query"])
             found = {"title": "Tea", "url": "https://example.com", "snippet": "Hot."}

@@ -130,9 +130,7 @@ _TOOLS = (
     ),
     _point("sandbox.main:arun_code", "tools:SANDBOX"),
     _point("sandbox.main:acode_interpreter_tool", "tools:EPHEMERAL"),
-    _point(
-        "llms.litellm_proxy.skills.sandbox_executor:SkillsSandboxExecutor.execute", "tools:SKILL", mode="sync"
-    ),
+    _point("llms.litellm_proxy.skills.sandbox_executor:SkillsSandboxExecutor.execute", "tools:SKILL", mode="sync"),
 )
 
 

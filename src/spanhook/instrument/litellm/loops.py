@@ -1,4 +1,4 @@
-"""``run_tool_loop`` and ``arun_tool_loop``, which call a model, and a function of the application for every tool that it
+"""``run_tool_loop`` and ``arun_tool_loop``: they call a model, and a function of the application for the tools that it
 asks for.
 """
 

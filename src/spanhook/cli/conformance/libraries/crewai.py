@@ -23,6 +23,7 @@ from spanhook.cli.conformance.libraries.crewai_ways import (
     asking,
     crew_of,
     decorated,
+    delegating,
     flow_of,
     model,
     structured,
@@ -56,6 +57,9 @@ SUBJECTS: tuple[Subject, ...] = (
     Subject("a tool that CrewAI's model calls", "tool.execute", using(Calling), USING_WAYS, {}, **_TOLD),
     Subject("a CrewAI agent", "agent.invoke", asking, AGENT_WAYS, {}, asked=ASK, answer="an answer"),
     Subject("a CrewAI agent's task", "agent.invoke", asking, TASK_WAYS, {}, asked=ASK, answer="an answer"),
+    Subject(
+        "what a CrewAI agent delegates", "agent.delegate", delegating, CREW_WAYS, {}, asked=ASK, raises=False, faults=()
+    ),
     Subject("a CrewAI crew", "run", crew_of, CREW_WAYS, {}, asked="tea"),
     Subject("a streaming CrewAI crew", "run", asking, STREAMED_CREW, {}, asked="tea"),
     Subject("a CrewAI flow", "run", flow_of, FLOW_WAYS, {}, asked="tea", answer="an answer"),

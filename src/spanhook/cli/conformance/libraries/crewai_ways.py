@@ -1,5 +1,6 @@
 """Crews, flows, agents, models and tools of CrewAI, and every way of calling them."""
 
+import json
 import os
 import tempfile
 import warnings
@@ -140,6 +141,24 @@ def using(llm: type[Own]) -> Callable[[Body], Any]:
         return agent(llm(), tool(body))
 
     return made
+
+
+class Delegating(Using):
+    """A model that has its coworker look something up, and repeats what it is told."""
+
+    def call(self, messages: Any, tools: Any = None, *_args: Any, **_given: Any) -> Any:
+        said = super().call(messages, tools)
+        if "Action: look_up" not in said:
+            return said
+        asked = {"task": ASK, "context": "tea", "coworker": "finder"}
+        return f"Thought: I ask.\nAction: delegate_work_to_coworker\nAction Input: {json.dumps(asked)}"
+
+
+def delegating(body: Body) -> Any:
+    """A crew whose agent delegates to another, whose model counts."""
+    boss = agent(Delegating(), allow_delegation=True)
+    finder = crewai.Agent(role="finder", goal="Find.", backstory="You find.", llm=Own(body), max_retry_limit=0)
+    return crewai.Crew(agents=[boss, finder], tasks=[task(boss)], name="helpers")
 
 
 def task(made: Any) -> Any:

@@ -6,6 +6,15 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from spanhook.cli.conformance.libraries.litellm_agents import (
+    A2A_WAYS,
+    FOUND,
+    HAS_AGENTS,
+    LOOP_WAYS,
+    TURN_WAYS,
+    asking,
+    using,
+)
 from spanhook.cli.conformance.libraries.litellm_ways import (
     ASK,
     CHAT,
@@ -92,6 +101,16 @@ _IS_OLD = litellm.completion.__module__ == "litellm.main"
 """Whether this is an older version, whose moderations always go to OpenAI's own address."""
 _HTTP: dict[str, Any] = {"asked": ASK, "said": Reply.text, "faults": OVER_HTTP, "slow": True}
 
+_TOLD: dict[str, Any] = {"raises": False, "said": FOUND, "faults": ()}
+_ANSWERED: dict[str, Any] = {"asked": ASK, "answer": "an answer", "faults": ()}
+_AGENTS = (
+    Subject("a LiteLLM loop", "agent.invoke", asking, LOOP_WAYS, {}, **_ANSWERED),
+    Subject("a tool of a LiteLLM loop", "tool.execute", using, LOOP_WAYS, {}, **_TOLD),
+    Subject("a turn of LiteLLM's harness", "agent.invoke", asking, TURN_WAYS, {}, **_ANSWERED),
+    Subject("a tool of LiteLLM's harness", "tool.execute", using, TURN_WAYS, {}, **_TOLD),
+    Subject("an agent that LiteLLM asks over A2A", "agent.delegate", asking, A2A_WAYS, {}, asked=ASK, faults=()),
+)
+
 SUBJECTS: tuple[Subject, ...] = (
     Subject(
         "litellm over openai",
@@ -167,6 +186,7 @@ SUBJECTS: tuple[Subject, ...] = (
     Subject(
         "litellm router", "llm.call", routing, ROUTES, {}, asked=ASK, said=Reply.text, faults=OVER_HTTP[:1], slow=True
     ),
+    *(_AGENTS if HAS_AGENTS else ()),
 )
 
 UNGATED = (
@@ -179,4 +199,8 @@ UNGATED = (
     Ungated("realtime sessions"),
     Ungated("assistants, batches and fine-tuning, except as far as they go through OpenAI's client"),
     Ungated("pass-through routes"),
+    Ungated(
+        "what programs of its harnesses run (Claude Code, Codex and others), and models that they call by a gateway"
+    ),
+    Ungated("tools that its proxy makes of an OpenAPI description; what its file search looks up"),
 )
