@@ -162,7 +162,7 @@ def looking_up(server: OpenAIServer, calls: list[int], interpreter: Any) -> Any:
 
 
 def local() -> Any:
-    from dspy.primitives.local_interpreter import LocalInterpreter
+    from dspy.primitives.local_interpreter import LocalInterpreter  # pyright: ignore[reportMissingImports]
 
     return LocalInterpreter()
 

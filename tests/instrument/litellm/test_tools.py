@@ -85,8 +85,8 @@ def outside(monkeypatch: pytest.MonkeyPatch) -> Iterator[Outside]:
 @pytest.fixture
 def code(server: OpenAIServer, to_openai: dict[str, Any], outside: Outside) -> Iterator[dict[str, Any]]:
     """Arguments of a completion whose model wants code to run."""
-    from litellm.integrations.code_interpreter_interception import CodeInterpreterInterceptionLogger
-    from litellm.sandbox.sandbox_tools import clear_sandbox_tools, register_sandbox_tools
+    from litellm.integrations.code_interpreter_interception import CodeInterpreterInterceptionLogger  # pyright: ignore[reportMissingImports]
+    from litellm.sandbox.sandbox_tools import clear_sandbox_tools, register_sandbox_tools  # pyright: ignore[reportMissingImports]
 
     given = {"sandbox_provider": "opensandbox", "api_key": "test", "api_base": outside.url}
     register_sandbox_tools([{"sandbox_tool_name": "own", "litellm_params": given}])
@@ -99,7 +99,7 @@ def code(server: OpenAIServer, to_openai: dict[str, Any], outside: Outside) -> I
 @pytest.fixture
 def search(server: OpenAIServer, to_openai: dict[str, Any], outside: Outside) -> dict[str, Any]:
     """Arguments of a completion whose model wants something to be searched."""
-    from litellm.integrations.websearch_interception import WebSearchInterceptionLogger
+    from litellm.integrations.websearch_interception import WebSearchInterceptionLogger  # pyright: ignore[reportMissingImports]
 
     litellm.callbacks = [WebSearchInterceptionLogger(enabled_providers=["openai"])]
     server.script(Reply(calls=(Call(SEARCH, {"query": "tea"}),)), Reply(text="Tea is hot."))
