@@ -34,6 +34,8 @@ EMPTY = {
     "pipeline/Webhook attempts": "no control plane is scraped: test_background.py",
     "pipeline/Webhook deliveries waiting, over time": "no control plane is scraped: test_background.py",
     "pipeline/Events not delivered": "every event was delivered: test_guards.py has some that were not",
+    "agents/Jobs": "the load has no jobs: test_background.py",
+    "agents/Jobs that failed": "the load has no jobs: test_background.py",
     "agents/Time jobs wait, p95": "the load has no jobs: test_background.py",
     "agents/Jobs by status": "the load has no jobs: test_background.py",
     "agents/Duration of jobs by agent, p95": "the load has no jobs: test_background.py",
