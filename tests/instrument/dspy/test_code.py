@@ -162,7 +162,7 @@ def looking_up(server: OpenAIServer, calls: list[int], interpreter: Any) -> Any:
 
 
 def local() -> Any:
-    from dspy.primitives.local_interpreter import LocalInterpreter
+    from dspy.primitives.local_interpreter import LocalInterpreter  # pyright: ignore[reportMissingImports]
 
     return LocalInterpreter()
 
@@ -211,7 +211,7 @@ def test_an_agent_inside_of_a_program_is_one_of_its_own(server: OpenAIServer, lm
             return self.agent(question=question)
 
     server.reply = Reply(text="42")
-    ignored = suppress(Exception)  # what it makes of such answers is its own affair
-    with recorder(Hooks()) as seen, dspy.context(lm=lm), ignored:
+    # what it makes of such answers is its own affair
+    with recorder(Hooks()) as seen, dspy.context(lm=lm), suppress(Exception):
         Asking()(question="6 * 7?")
     assert ("invoke_agent ReActV2", "invoke_agent Asking") in nested(seen)
