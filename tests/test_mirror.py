@@ -72,6 +72,8 @@ WHOLE = {
     "instrument/litellm/test_attempts": "retries, fallbacks and the router",
     "instrument/litellm/test_chat": "its functions as their users call them",
     "instrument/litellm/test_layers": "what is above it, and functions that are gated like others",
+    "instrument/litellm/test_mcp": "tools of MCP servers that it executes, in a process of their own",
+    "instrument/litellm/test_programs": "programs that its harnesses run",
     "instrument/litellm/test_streams": "its streams as their readers see them",
     "instrument/openai_agents/test_application": "the library as its users see it",
     "instrument/openai_agents/test_ways_around": "every way in, for those who want to get around it",

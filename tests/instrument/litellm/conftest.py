@@ -3,6 +3,7 @@
 import gc
 import warnings
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,17 @@ def to_anthropic(anthropic: AnthropicServer) -> dict[str, Any]:
     messages = [{"role": "user", "content": "Say hello."}]
     given = {"api_base": f"{anthropic.url}/v1/messages", "api_key": "test", "max_retries": 0}
     return {"model": "anthropic/claude-sonnet-4-5", "messages": messages, **given}
+
+
+@pytest.fixture
+def given(server: OpenAIServer, tmp_path: Path) -> dict[str, Any]:
+    """Arguments of a harness's agent, in a folder of its own."""
+    return {
+        "sandbox": import_module("litellm.harness.sandbox").local(str(tmp_path)),
+        "model": "openai/gpt-4o-mini",
+        "api_base": server.url,
+        "api_key": "test",
+    }
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -16,7 +16,7 @@ from spanhook.cli.conformance.libraries.litellm_ways import litellm
 from spanhook.cli.conformance.servers.loopback import Server
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply
 from spanhook.testing import recorder
-from tests.instrument.litellm.test_loops import nested
+from tests.instrument.litellm.parts import nested
 
 if not hasattr(litellm, "run_tool_loop"):
     pytest.skip("this version has no loops, harnesses or A2A", allow_module_level=True)

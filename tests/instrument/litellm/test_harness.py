@@ -1,11 +1,7 @@
-"""Turns of LiteLLM's harnesses: its own loop, with functions as tools, and a program that calls models through it."""
+"""Turns of LiteLLM's harnesses: its own loop, with functions as tools."""
 
 import asyncio
-import os
-import sys
 from collections.abc import Callable
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,13 +11,11 @@ from spanhook import Hooks, Operation, Reject
 from spanhook.cli.conformance.libraries.litellm_ways import litellm
 from spanhook.cli.conformance.servers.openai_server import Call, OpenAIServer, Reply
 from spanhook.testing import recorder
-from tests.instrument.litellm.test_loops import nested, told
+from tests.instrument.litellm.harnesses import ASK, Run, every, whole
+from tests.instrument.litellm.parts import nested, told
 
 if not hasattr(litellm, "agent"):
     pytest.skip("this version has no loops, harnesses or A2A", allow_module_level=True)
-
-Run = Callable[..., Any]
-ASK = "Say hello."
 
 
 class Tools:
@@ -45,57 +39,10 @@ class Tools:
         return [find, seek]
 
 
-@pytest.fixture
-def given(server: OpenAIServer, tmp_path: Path) -> dict[str, Any]:
-    """Arguments of an agent, whose model asks for a tool first."""
+@pytest.fixture(autouse=True)
+def script(server: OpenAIServer) -> None:
+    """The model asks for a tool first."""
     server.script(Reply(calls=(Call("find", {"what": "tea"}),)), Reply(text="Done."))
-    return {
-        "sandbox": import_module("litellm.harness.sandbox").local(str(tmp_path)),
-        "model": "openai/gpt-4o-mini",
-        "api_base": server.url,
-        "api_key": "test",
-    }
-
-
-def whole(harness: Any, given: dict[str, Any]) -> Any:
-    return litellm.agent(harness, ASK, **given)
-
-
-def streamed(harness: Any, given: dict[str, Any]) -> Any:
-    with litellm.agent(harness, ASK, stream=True, **given) as events:
-        for _ in events:
-            pass
-    return events.result
-
-
-def later(harness: Any, given: dict[str, Any]) -> Any:
-    return asyncio.run(litellm.aagent(harness, ASK, **given))
-
-
-def streamed_later(harness: Any, given: dict[str, Any]) -> Any:
-    async def run() -> Any:
-        events = litellm.aagent(harness, ASK, stream=True, **given)
-        async for _ in events:
-            pass
-        return events.result
-
-    return asyncio.run(run())
-
-
-def in_session(harness: Any, given: dict[str, Any]) -> Any:
-    with litellm.agent_session(harness, **given) as session:
-        return session.run(ASK)
-
-
-def in_session_later(harness: Any, given: dict[str, Any]) -> Any:
-    async def run() -> Any:
-        async with litellm.aagent_session(harness, **given) as session:
-            return await session.arun(ASK)
-
-    return asyncio.run(run())
-
-
-every = pytest.mark.parametrize("run", [whole, streamed, later, streamed_later, in_session, in_session_later])
 
 
 def loop(run: Run, given: dict[str, Any], tools: Tools) -> Any:
@@ -255,60 +202,3 @@ def test_results_are_the_same_without_spanhook(given: dict[str, Any], server: Op
         assert events() == without
     spanhook.uninstrument()
     assert events() == without
-
-
-# ------------------------------------------------------------------------------------------------- a program
-
-PROGRAM = """#!{python}
-import json, os, re, sys, urllib.request
-url = re.search(r'base_url[ =]+"([^"]+)"', " ".join(sys.argv)).group(1)
-body = json.dumps({{"model": "any", "input": "Say hello.", "stream": {stream}}}).encode()
-headers = {{"authorization": "Bearer " + os.environ["LITELLM_HARNESS_TOKEN"], "content-type": "application/json"}}
-try:
-    with urllib.request.urlopen(urllib.request.Request(url + "/responses", body, headers)) as reply:
-        said = "done" if reply.read() else "nothing"
-except urllib.error.HTTPError as error:
-    said = "refused: " + error.read().decode()
-print(json.dumps({{"type": "thread.started", "thread_id": "t"}}))
-print(json.dumps({{"type": "item.completed", "item": {{"type": "agent_message", "id": "1", "text": said}}}}))
-print(json.dumps({{"type": "turn.completed"}}))
-"""
-
-
-@pytest.fixture(params=[False, True], ids=["whole", "stream"])
-def program(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program that stands in for Codex: it asks a model as LiteLLM tells it to."""
-    made = tmp_path / "bin" / "codex"
-    made.parent.mkdir()
-    made.write_text(PROGRAM.format(python=sys.executable, stream=request.param))
-    made.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{made.parent}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setenv("HOME", str(tmp_path))
-
-
-@pytest.mark.usefixtures("program")
-@every
-def test_models_that_a_program_calls_are_inside_of_its_turn(
-    run: Run, given: dict[str, Any], server: OpenAIServer
-) -> None:
-    server.script(Reply(), Reply())
-    totals: list[int] = []
-    hooks = Hooks()
-    hooks.after("agent.invoke")(lambda op: totals.append(op.usage.total_tokens))
-    with recorder(hooks) as seen:
-        assert run(litellm.Harness.CODEX, given).text == "done"
-    assert nested(seen) == [("chat gpt-4o-mini", "invoke_agent codex"), ("invoke_agent codex", "")]
-    assert totals == [28]
-
-
-@pytest.mark.usefixtures("program")
-def test_a_program_is_told_of_a_refused_model_call(given: dict[str, Any], server: OpenAIServer) -> None:
-    hooks = Hooks()
-
-    @hooks.before("llm.call")
-    def refuse(op: Operation) -> None:
-        raise Reject("Not today")
-
-    with recorder(hooks):
-        assert "Not today" in whole(litellm.Harness.CODEX, given).text
-    assert not server.requests

@@ -10,7 +10,8 @@ import pytest
 from spanhook import Hooks, Operation, Reject
 from spanhook.cli.conformance.libraries.litellm_ways import litellm
 from spanhook.cli.conformance.servers.openai_server import Call, OpenAIServer, Reply
-from spanhook.testing import Recorder, recorder
+from spanhook.testing import recorder
+from tests.instrument.litellm.parts import nested, told
 
 if not hasattr(litellm, "run_tool_loop"):
     pytest.skip("this version has no loops, harnesses or A2A", allow_module_level=True)
@@ -18,12 +19,6 @@ if not hasattr(litellm, "run_tool_loop"):
 CALL = Call("find", {"what": "tea"})
 TOOLS = [{"type": "function", "function": {"name": "find", "parameters": {"type": "object"}}}]
 Loop = Callable[..., Any]
-
-
-def nested(seen: Recorder) -> list[tuple[str, str]]:
-    """The name of each span, and of the one that it is inside of."""
-    names = {span.context.span_id: span.name for span in seen.spans if span.context is not None}
-    return sorted((span.name, names[span.parent.span_id] if span.parent is not None else "") for span in seen.spans)
 
 
 class Tools:
@@ -56,11 +51,6 @@ def asking(server: OpenAIServer, to_openai: dict[str, Any]) -> dict[str, Any]:
     """Arguments of a loop whose model asks for a tool first."""
     server.script(Reply(calls=(CALL,)), Reply(text="Done."))
     return to_openai
-
-
-def told(server: OpenAIServer) -> Any:
-    """What the model was told of its tool."""
-    return server.requests[-1].body["messages"][-1]["content"]
 
 
 @both
