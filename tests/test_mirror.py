@@ -80,7 +80,6 @@ WHOLE = {
     "instrument/openai_agents/test_websockets": "models that speak past any HTTP client",
     "instrument/pydantic_ai/test_application": "the library as its users see it",
     "instrument/smolagents/test_application": "the library as its users see it",
-    "instrument/litellm/test_mcp": "two libraries over each other",
     "instrument/haystack/test_application": "the library as its users see it",
     "instrument/haystack/test_native": "the library's own hooks and spans, of all of its modules",
     "instrument/llama_index/test_application": "the library as its users see it",
