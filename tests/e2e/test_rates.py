@@ -194,6 +194,8 @@ UNKNOWN = {
     "agents/Hand-offs by status/A": "of span metrics, which come later than the load's own: test_guards.py",
     "hooks/Audit records/A": "there is no audit log: test_guards.py",
     "hooks/Audit records/B": "there is no audit log: test_guards.py",
+    "agents/Jobs by status/A": "the load has no jobs: test_background.py",
+    "agents/Ticks of schedules/A": "the load has no schedules: test_background.py",
     "agents/Where time goes/A": "seconds, which differ from load to load",
     "agents/Where time goes/B": "seconds, which differ from load to load",
     "agents/Where time goes/C": "seconds, which differ from load to load",
