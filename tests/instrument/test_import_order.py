@@ -25,7 +25,7 @@ MODULES = [
     (library, module)
     for library in INSTRUMENTORS
     for module in dict.fromkeys(entry.module for entry in instrumentor_of(library).table)
-    if module not in NEVER_FIRST and _is_there(module)
+    if module not in NEVER_FIRST and not module.startswith("spanhook.") and _is_there(module)  # stand-ins are ours
 ]
 FIRST = {
     "agents.run",
