@@ -17,7 +17,7 @@ from spanhook.jobs.running import QueueError
 NAME: Final = "spanhook"
 """The queue's name on its server."""
 _FUNCTION = "spanhook.job"
-_HEARTBEAT_S = 30
+_HEARTBEAT_S = 20
 _PAUSE_S = 1.0
 _DEQUEUE_S = 2.0
 _ANSWER_S = 10.0
