@@ -184,6 +184,7 @@ INSTRUMENTORS = {
             requirement="claude-agent-sdk >= 0.2.178, < 0.3",
             extra="claude-agent-sdk",
             words=("claude_agent_sdk", "claude_agent", "claude_code"),
+            tracing=Tracing((), "the Claude Code it starts, with CLAUDE_CODE_ENABLE_TELEMETRY=1"),
             variables=("ANTHROPIC_", "CLAUDE_"),
             beyond="its program calls the model in a process of its own: these calls are reported, but not gated",
         ),

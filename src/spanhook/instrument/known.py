@@ -129,9 +129,6 @@ _AGENTS = (
         tracing=Tracing(("autogen-core",), "always"),
     ),
     Known("camel", ALL, ("camel-ai",)),
-    Known(
-        "claude_agent_sdk", ALL, tracing=Tracing((), "the Claude Code it starts, with CLAUDE_CODE_ENABLE_TELEMETRY=1")
-    ),
     Known("fastmcp", TOOLS, tracing=Tracing(("fastmcp",), "unless FASTMCP_TELEMETRY_MODE=off")),
     Known("livekit.agents", ALL, tracing=Tracing(("livekit-agents",), "always")),
     Known(
