@@ -18,11 +18,16 @@ APP = """
 import asyncio
 import pathlib
 
+GO_ON = pathlib.Path(__file__).with_name("go_on")
+
 async def talking(given):
     for number in range(30):
         yield f"{number} "
         await asyncio.sleep(0.02)
+        while number == 20 and given % 4 == 0 and not GO_ON.exists():
+            await asyncio.sleep(0.02)
 """
+"""Every fourth job cannot end before it may go on."""
 CONFIG = {"rate": "1000000/minute", "jobs": 8}
 MADE = 24
 
@@ -98,6 +103,7 @@ def test_no_acknowledged_job_is_lost_and_streams_go_on(tmp_path: Path, name: sig
         one.join()
     assert len(made) == MADE
     assert not all(one.ended for one in readers)
+    (tmp_path / "go_on").touch()
     with ExitStack() as stack:
         _, address = stack.enter_context(command(tmp_path, *given))
         client = stack.enter_context(httpx.Client(base_url=address, timeout=60))

@@ -1,16 +1,21 @@
 """Aggregations of the SDK that cannot be added to, that are replaced, or that are somebody else's."""
 
+import gc
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from functools import partial
+from itertools import count
 from typing import Any
 
 import pytest
+from opentelemetry.context import Context
 from opentelemetry.metrics import NoOpHistogram
 from opentelemetry.sdk.metrics import ExemplarFilter, SimpleFixedSizeExemplarReservoir
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.metrics.view import LastValueAggregation, View
 from opentelemetry.trace import get_current_span
 
-from spanhook.telemetry._measurements import Measurements
+from spanhook.telemetry._measurements import Measurements, tell
 from tests.telemetry.test_measurements import SPANS, Side, counted, made
 
 
@@ -18,6 +23,49 @@ def put(measurements: Measurements, side: Side, times: int = 3) -> None:
     where, describe = measurements.sample(SPANS[1]), partial(side.described, {"model": "a"})
     for _ in range(times):
         measurements.put(("a",), where, (1.0, 2, 1), describe)
+
+
+@contextmanager
+def in_each_collection(act: Callable[[], None]) -> Generator[None]:
+    """Garbage is collected as often as can be, and each time something else goes on, as other threads would."""
+    before, acting = gc.get_threshold(), list[None]()
+    held = [(number, number) for number in range(3_000)]  # no freed tuple is left, so that each new one can start it
+
+    def collected(phase: str, _info: Any) -> None:
+        if phase == "stop" and not acting:
+            acting.append(None)
+            act()
+            acting.clear()
+
+    gc.callbacks.append(collected)
+    gc.set_threshold(1, 1_000_000, 1_000_000)  # only what has just been made
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(collected)
+        held.clear()
+
+
+def test_other_attributes_come_while_aggregations_are_looked_for() -> None:
+    side, numbers = made([]), count()
+    measurements = Measurements(side.instruments)
+    for number in range(500):
+        for instrument in side.instruments:
+            tell(instrument, 1, {"model": str(number)}, Context())
+    consumer: Any = measurements._consumer
+    storages: Any = consumer._reader_storages.values()
+    kept = [one._instrument_view_instrument_matches[side.instruments[0]][0]._attributes_aggregation for one in storages]
+    one = next(iter(kept[0].values()))
+
+    def another() -> None:  # without the SDK's lock, which this thread may hold
+        for aggregations in kept:
+            aggregations[f"another {next(numbers)}"] = one
+
+    with in_each_collection(another):
+        put(measurements, side)
+    assert len(measurements._rows) == 2 * 7
+    assert next(numbers) > 10
 
 
 class Always(ExemplarFilter):

@@ -4,10 +4,12 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 
 import pytest
 
 from spanhook.telemetry.counters import MAX_KEYS, OVERFLOW, Counters
+from tests.telemetry.test_aggregations import in_each_collection
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +31,21 @@ def test_nothing_is_lost_over_threads() -> None:
     with ThreadPoolExecutor(32) as pool:
         list(pool.map(add, range(64)))
     assert counters.sums() == {("a",): [64 * 2_000]}
+
+
+def test_other_keys_come_while_they_are_added_up() -> None:
+    counters, numbers = Counters(1), count()
+
+    def another() -> None:
+        counters.vector((f"another {next(numbers)}",))[0] += 1
+
+    for number in range(500):
+        counters.vector((number,))[0] += 1
+    with in_each_collection(another):
+        counters.sums()
+    made = next(numbers)
+    assert made > 10
+    assert sum(vector[0] for vector in counters.sums().values()) == 500 + made
 
 
 def test_threads_that_ended_leave_no_trace() -> None:

@@ -150,8 +150,10 @@ def find(consumer: Any, instrument: Any, attributes: Mapping[str, Any]) -> tuple
                 return None  # from SDK 1.45.2 on: aggregations of deltas are discarded as they are collected
             kept = match._view._attribute_keys
             left = attributes if kept is None else {key: attributes[key] for key in attributes if key in kept}
-            aggregations: list[tuple[Any, Any]] = list(match._attributes_aggregation.items())
-            key, aggregation = next((pair for pair in aggregations if pair[1]._attributes == left), (None, None))
+            # A copy, as other threads add to it; `list(....items())` makes tuples, so collecting garbage can let them in.
+            aggregations: dict[Any, Any] = match._attributes_aggregation.copy()
+            key = next((key for key, one in aggregations.items() if one._attributes == left), None)
+            aggregation = aggregations.get(key)
             if aggregation is None or type(aggregation) not in _ADD or type(aggregation._reservoir) not in _CHOOSE:
                 return None
             if aggregation._instrument_aggregation_temporality is not kinds.AggregationTemporality.DELTA:

@@ -122,11 +122,11 @@ class Counters:
     def _spread(self, vectors: Mapping[Key, Vector]) -> Iterator[tuple[Key, Vector]]:
         """Each vector with its key, also of those that have slots."""
         width = self._width
-        for name, vector in list(vectors.items()):
+        for name, vector in dict(vectors).items():
             if name is not _CELLS:
                 yield name, vector
                 continue
-            for key, first in list(self._slots.items()):
+            for key, first in dict(self._slots).items():
                 part = vector[first : first + width]
                 if any(part):
                     yield key, part

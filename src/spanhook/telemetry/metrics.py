@@ -222,5 +222,5 @@ def _decision(key: Key) -> dict[str, Any]:
 
 
 def _by_component(now: Counter[str], before: Counter[str]) -> Iterator[Observation]:
-    for component, count in list(now.items()):
+    for component, count in now.copy().items():
         yield Observation(count - before[component], {semconv.COMPONENT: component})
