@@ -105,24 +105,29 @@ def test_for_people(folder: Folder) -> None:
     assert lines[-1] == f"ready: {len(BOUND)} libraries bound, 3 hooks, traces and metrics and logs exported"
 
 
+WRONG: list[tuple[list[str], dict[str, str], int, str, str]] = [
+    (["--hooks", "nope.py:x"], {}, 2, "hooks", "there is no file"),
+    ([], {"SPANHOOK_HOOKS": "hooks.py:nope"}, 2, "hooks", "hooks.py has no 'nope'; it has hooks"),
+    (["--require", "nope"], {}, 2, "require", "unknown library 'nope'"),
+    ([], {"SPANHOOK_MODE": "maybe"}, 2, "SPANHOOK_MODE", "mode 'maybe' is unknown"),
+    ([], {"OTEL_TRACES_EXPORTER": "pigeon"}, 2, "OTEL_TRACES_EXPORTER", "no such exporter is installed"),
+    (
+        [],
+        {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "ALL"},
+        2,
+        "OTEL_INSTRUMENTATION_GENAI_",
+        "expected one of",
+    ),
+]
+
+
 @pytest.mark.parametrize(
-    ("arguments", "variables", "code", "about", "text"),
+    ("arguments", "variables", "code", "about", "text", "apart"),
     [
-        (["--hooks", "nope.py:x"], {}, 2, "hooks", "there is no file"),
-        ([], {"SPANHOOK_HOOKS": "hooks.py:nope"}, 2, "hooks", "hooks.py has no 'nope'; it has hooks"),
-        (["--require", "nope"], {}, 2, "require", "unknown library 'nope'"),
-        ([], {"SPANHOOK_MODE": "maybe"}, 2, "SPANHOOK_MODE", "mode 'maybe' is unknown"),
-        ([], {"OTEL_TRACES_EXPORTER": "pigeon"}, 2, "OTEL_TRACES_EXPORTER", "no such exporter is installed"),
-        (
-            [],
-            {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "ALL"},
-            2,
-            "OTEL_INSTRUMENTATION_GENAI_",
-            "expected one of",
-        ),
+        *((*one, False) for one in WRONG),
+        *(pytest.param(*one, True, marks=pytest.mark.slow) for one in (WRONG[0], WRONG[4])),
     ],
 )
-@pytest.mark.parametrize("apart", [False, pytest.param(True, marks=pytest.mark.slow, id="in a process of its own")])
 def test_wrong_configuration(
     folder: Folder, arguments: list[str], variables: dict[str, str], code: int, about: str, text: str, apart: bool
 ) -> None:
