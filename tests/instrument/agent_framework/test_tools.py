@@ -4,6 +4,7 @@ import asyncio
 import sys
 import threading
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from spanhook import Hooks, Operation, Reject
 from spanhook.cli.conformance.libraries.agent_framework_ways import (
     ASK,
     FOUND,
+    Content,
     Message,
     Own,
     agent,
@@ -258,6 +260,96 @@ async def test_methods_are_tools_of_their_instances() -> None:
         assert made.look_up("tea") == "tea: leaves"
         assert [one.text for one in await made.look_up.invoke(arguments={"query": "tea"})] == ["tea: leaves"]
     assert seen == [{"query": "tea"}] * 2
+
+
+# ------------------------------------------------------------------------------------------------- edits
+
+SCHEMA = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+
+
+def watching() -> tuple[Hooks, list[Any]]:
+    hooks, seen = Hooks(), list[Any]()
+
+    @hooks.before("tool.execute")
+    def look(op: Operation) -> None:
+        seen.append(deepcopy(dict(op.request.arguments)))
+
+    return hooks, seen
+
+
+async def test_a_tool_that_passes_on_what_it_has_edited_in_place() -> None:
+    body = Body()
+    inner = tool(body)
+
+    class Outer(framework.FunctionTool):
+        async def invoke(self, *, arguments: Any = None, **given: Any) -> Any:
+            arguments["query"] = "milk"
+            return await inner.invoke(arguments=arguments, **given)
+
+    hooks, seen = watching()
+    with recorder(hooks):
+        await Outer(name="look_up", func=inner.func, input_model=SCHEMA).invoke(arguments={"query": "tea"})
+    assert (seen, body.seen) == ([{"query": "tea"}, {"query": "milk"}], ["milk"])
+
+
+@pytest.mark.parametrize("edits", [False, True])
+async def test_a_tool_whose_invoke_calls_it_with_something_else(edits: bool) -> None:
+    body = Body()
+
+    class Other(framework.FunctionTool):
+        async def invoke(self, *, arguments: Any = None, **_given: Any) -> Any:
+            if edits:
+                arguments["query"] = "milk"
+            return [Content.from_text(self(**{**arguments, "query": "milk"}))]
+
+    hooks, seen = watching()
+    with recorder(hooks):
+        await Other(name="look_up", func=tool(body).func).invoke(arguments={"query": "tea"})
+    assert (seen, body.seen) == ([{"query": "tea"}, {"query": "milk"}], ["milk"])
+
+
+async def test_a_tool_whose_invoke_calls_it_with_what_it_was_given() -> None:
+    class Same(framework.FunctionTool):
+        async def invoke(self, *, arguments: Any = None, **_given: Any) -> Any:
+            return [Content.from_text(self(**arguments))]
+
+    class Validated(framework.FunctionTool):
+        async def invoke(self, **given: Any) -> Any:
+            return await super().invoke(**given)
+
+    def look_up(query: float, limit: int = 3) -> str:
+        """Look something up."""
+        return f"{query} {limit}"
+
+    for made in (Same, Validated):
+        hooks, seen = watching()
+        with recorder(hooks):
+            await made(name="look_up", func=look_up).invoke(arguments={"query": 1})
+        assert seen == [{"query": 1}]
+
+
+async def _invoked(made: Any) -> Any:
+    return await made.invoke(arguments={"names": ["tea"]})
+
+
+async def _called(made: Any) -> Any:
+    return made(names=["tea"])
+
+
+@pytest.mark.parametrize("call", [_invoked, _called])
+async def test_a_function_that_calls_its_own_tool_with_what_it_has_edited(call: Callable[[Any], Any]) -> None:
+    @framework.tool(approval_mode="never_require")
+    def look_up(names: list[str]) -> str:
+        """Look something up."""
+        if len(names) == 1:
+            names.append("milk")
+            return look_up(names=names)
+        return str(names)
+
+    hooks, seen = watching()
+    with recorder(hooks):
+        await call(look_up)
+    assert seen == [{"names": ["tea"]}, {"names": ["tea", "milk"]}]
 
 
 # ------------------------------------------------------------------------------------------------- approvals

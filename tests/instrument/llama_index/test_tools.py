@@ -178,6 +178,37 @@ def test_another_tool_that_a_tool_calls_in_the_same_way_is_a_call_of_its_own() -
     assert [one.name for one in seen.spans] == ["execute_tool look_up"] * 2
 
 
+def test_a_tool_that_is_called_again_with_what_it_has_edited_is_called_twice() -> None:
+    def look_up(names: list[str]) -> str:
+        """Look something up."""
+        if len(names) == 1:
+            names.append("milk")
+            return str(made(names=names))
+        return str(names)
+
+    made = FunctionTool.from_defaults(look_up)
+    hooks, seen = Hooks(), list[Any]()
+    hooks.before("tool.execute")(lambda op: seen.append([*op.request.arguments["names"]]))
+    with recorder(hooks):
+        calling.call_tool(made, {"names": ["tea"]})
+    assert seen == [["tea"], ["tea", "milk"]]
+
+
+def test_arguments_that_change_after_their_gates_are_asked_about_again() -> None:
+    class Late(tools.ToolMetadata):  # pyright: ignore[reportUntypedBaseClass]
+        def get_parameters_dict(self) -> Any:
+            given["query"] = "milk"
+            return super().get_parameters_dict()
+
+    body, given = Body(), {"query": "tea"}
+    made = FunctionTool.from_defaults(tool(body).fn, tool_metadata=Late(name="look_up", description="Look."))
+    hooks, seen = Hooks(), list[Any]()
+    hooks.before("tool.execute")(lambda op: seen.append(op.request.arguments["query"]))
+    with recorder(hooks):
+        calling.call_tool(made, given)
+    assert (seen, body.seen) == (["tea", "milk"], ["milk"])
+
+
 def test_a_failed_tool_is_an_error_that_the_model_is_told_of() -> None:
     def fails(query: str) -> str:
         """Fail."""

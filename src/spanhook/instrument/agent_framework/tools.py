@@ -4,7 +4,7 @@ In the library's loop, a refusal is the tool's result, which the model is told. 
 """
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -26,6 +26,7 @@ from spanhook.model import (
     Record,
     Request,
     current_record,
+    gated_by,
     in_order,
 )
 
@@ -35,8 +36,8 @@ _REMOTE = "_mcp_remote_name"
 """Where a tool of an MCP server has the name that it has there."""
 
 
-_begun: "WeakKeyDictionary[Record, dict[str, Any]]" = WeakKeyDictionary()
-"""What ``invoke`` has called the tool's function with."""
+_begun: "WeakKeyDictionary[Record, tuple[dict[str, Any], Carried | None]]" = WeakKeyDictionary()
+"""What ``invoke`` has called the tool's function with, and how that read then."""
 
 
 def _running(adapters: tuple[Adapter, ...]) -> Record | None:
@@ -50,8 +51,7 @@ def chosen(instance: Any, _args: Args, kwargs: Kwargs) -> Adapter | None:
     op = _running((TOOL, CALL))
     if op is None or op.instance is instance or op.instance.name != instance.name:
         return TOOL
-    same = in_order(_read(op)) == in_order(_arguments(instance, kwargs))
-    return None if same else TOOL
+    return None if [in_order(_arguments(instance, kwargs))] == gated_by(op) else TOOL
 
 
 def call_chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
@@ -62,10 +62,43 @@ def call_chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     op = _running((TOOL, CALL))
     if op is None or op.instance.name != instance.name:
         return CALL
-    called = _called_with(instance, args, kwargs)
-    first = _called_with(op.instance, op.args, op.kwargs) if op.adapter is CALL else _begun.setdefault(op, called)
-    same = first.keys() == called.keys() and all(first[name] is value for name, value in called.items())
-    return None if same else CALL
+    return None if _is_passed_on(op, _called_with(instance, args, kwargs)) else CALL
+
+
+def _is_passed_on(op: Record, called: dict[str, Any]) -> bool:
+    """Whether a tool's function is called with the very arguments of its call, and nobody has edited these in place."""
+    reads = None if op.gated is None else [in_order(called)]
+    if op.adapter is CALL:
+        first, read = _called_with(op.instance, op.args, op.kwargs), op.gated
+    elif op not in _begun and not _is_asked_for(op, called):
+        return False
+    else:
+        first, read = _begun.setdefault(op, (called, reads))
+    is_same = first.keys() == called.keys() and all(first[name] is value for name, value in called.items())
+    return is_same and reads == read
+
+
+def _is_asked_for(op: Record, called: dict[str, Any]) -> bool:
+    """Whether ``invoke`` calls the function with what it was asked for. The library's own always does; one of the
+    application may call it with anything.
+    """
+    cls = next(one for one in type(op.instance).__mro__ if "invoke" in one.__dict__)
+    if cls.__module__.startswith("agent_framework."):
+        return True
+    context = getattr(op.instance, "_context_parameter_name", None)
+    told = in_order({name: value for name, value in called.items() if name != context})
+    asked = _arguments(op.instance, op.kwargs)
+    return [in_order(asked)] == gated_by(op) and told in map(in_order, _forms(op.instance, asked))
+
+
+def _forms(tool: Any, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Arguments as they are, and as the library's versions validate them."""
+    yield asked
+    model = getattr(tool, "input_model", None)
+    if isinstance(model, type) and issubclass(model, BaseModel):
+        read = model.model_validate(asked)
+        yield read.model_dump(exclude_unset=True)
+        yield read.model_dump(exclude_none=True)
 
 
 def _remote_name(tool: Any) -> str:
@@ -112,13 +145,6 @@ def _arguments(_instance: Any, kwargs: Kwargs) -> dict[str, Any]:
     if isinstance(given, BaseModel):
         return given.model_dump(exclude_none=True)
     return dict(given) if isinstance(given, Mapping) else {}
-
-
-def _read(op: Record) -> dict[str, Any]:
-    """The arguments of a call that is being made."""
-    if op.adapter is TOOL:
-        return _arguments(op.instance, op.kwargs)
-    return _called_with(op.instance, op.args, op.kwargs)
 
 
 def tool_request(instance: Any, _args: Args, kwargs: Kwargs) -> Request:

@@ -28,6 +28,7 @@ from spanhook.model import (
     copied_model,
     copies,
     current_record,
+    gated_by,
     in_order,
 )
 
@@ -206,9 +207,9 @@ def _is_tried(tool: Any, args: Args, kwargs: Kwargs) -> bool:
     asked, given = _asked(op.args, op.kwargs)
     if asked is not tool:
         return False
-    if args and not kwargs:
-        return list(args) == list(given.values())
-    return arguments_of(tool, args, kwargs) == {**_set(tool), **given}
+    if args and not kwargs and len(args) == len(given):
+        args, kwargs = (), dict(zip(given, args, strict=True))
+    return [in_order(arguments_of(tool, args, kwargs))] == gated_by(op)  # they may have been edited in place since
 
 
 def tried(_instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
