@@ -4,7 +4,9 @@ import asyncio
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from copy import deepcopy
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -495,3 +497,43 @@ async def test_a_tool_of_an_mcp_server_is_one_call_whatever_its_name_there(tmp_p
     assert seen == [(function.name, {"query": "tea"})] * 2
     names = [one.name for one in recorded.spans if (one.attributes or {}).get("spanhook.kind") == "tool.execute"]
     assert names == [f"execute_tool {function.name}"]
+
+
+def mcp_class(*places: str) -> Any:
+    """What is first found of these: versions of MCP's SDK differ."""
+    for place in places:
+        module, _, name = place.partition(":")
+        with suppress(ImportError, AttributeError):
+            return getattr(import_module(module), name)
+    raise LookupError(places)
+
+
+CONNECTED = mcp_class("mcp:Client", "mcp.shared.memory:create_connected_server_and_client_session")
+"""Connects a client to a server in the same process."""
+
+
+async def test_an_agent_as_an_mcp_server_is_one_tool_there() -> None:
+    hooks, seen, body = Hooks(), list[Any](), Body()
+    hooks.before("*")(lambda op: seen.append((op.kind, op.name, op.parent.kind if op.parent else None)))
+    with recorder(hooks):
+        async with CONNECTED(agent(Own(body)).as_mcp_server()) as client:
+            await client.call_tool("helper", {"task": ASK})
+    tools = [one for one in seen if one[0] == "tool.execute"]
+    assert tools == [("tool.execute", "helper", None), ("tool.execute", "helper", "tool.execute")]  # client and server
+    assert seen[len(tools) :] == [("agent.invoke", "helper", "tool.execute"), ("llm.call", "own", "agent.invoke")]
+    assert body.runs == 1
+
+
+async def test_a_tool_that_a_server_calls_with_something_else_is_another_call() -> None:
+    hooks, seen, body = Hooks(), list[Any](), Body()
+    server = mcp_class("mcp.server.mcpserver:MCPServer", "mcp.server.fastmcp:FastMCP")("leaves")
+
+    async def look_up(query: str) -> str:
+        return str(await tool(body).invoke(arguments={"query": f"more {query}"}))
+
+    server.tool(name="look_up")(look_up)
+    hooks.before("tool.execute")(lambda op: seen.append(op.request.arguments["query"]))
+    with recorder(hooks):
+        async with CONNECTED(getattr(server, "_mcp_server", server)) as client:
+            await client.call_tool("look_up", {"query": "tea"})
+    assert (seen[-2:], body.seen) == (["tea", "more tea"], ["more tea"])
