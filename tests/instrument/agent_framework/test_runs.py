@@ -175,3 +175,20 @@ async def test_the_session_has_what_it_has_without() -> None:
     with recorder(hooks):
         assert await kept() == without
     assert without[:3] == ["one", Reply.text, "two"]
+
+
+async def test_a_stream_that_is_asked_for_by_place_is_one() -> None:
+    class Asking(framework.BaseAgent):
+        def run(self, messages: Any = None, stream: bool = False, **_given: Any) -> Any:
+            async def updates() -> Any:
+                yield framework.AgentResponseUpdate(contents=[framework.Content.from_text(messages)])
+
+            made = framework.ResponseStream(updates(), finalizer=framework.AgentResponse.from_updates)
+            return made if stream else made.get_final_response()
+
+    hooks, seen = Hooks(), list[str | None]()
+    hooks.before("agent.invoke")(lambda op: seen.append(op.name))
+    with recorder(hooks):
+        assert [one.text async for one in Asking(name="mine").run(ASK, True)] == [ASK]
+        assert (await Asking(name="mine").run(ASK, False)).text == ASK
+    assert seen == ["mine"] * 2
