@@ -24,6 +24,7 @@ from spanhook.cli.conformance.subject import Body
 from spanhook.testing import recorder
 
 _engine: Any = import_module("llama_index.core.query_engine")
+_types: Any = import_module("llama_index.core.tools.types")
 _workflow: Any = import_module("llama_index.core.workflow")
 Context = _workflow.Context
 
@@ -303,3 +304,42 @@ def test_a_callback_of_a_tool_gets_what_the_function_gave() -> None:
     with recorder(Hooks()) as seen:
         assert made(query="tea").content == "shorter"
     assert (told, len(seen.spans)) == ([FOUND], 1)
+
+
+@CALLS
+def test_an_adapter_of_ones_own_that_does_not_call_its_tool_is_gated(call: Any) -> None:
+    class Cached(_types.BaseToolAsyncAdapter):  # pyright: ignore[reportUntypedBaseClass]
+        def call(self, input: Any) -> Any:
+            return tools.ToolOutput(content=input, tool_name="look_up", raw_input={}, raw_output=input)
+
+        async def acall(self, input: Any) -> Any:
+            return self.call(input)
+
+    body = Body()
+    hooks, asked = refusing()
+    made = Cached(own_tool(body))
+    with recorder(hooks):
+        assert call(made).is_error
+        with pytest.raises(Reject, match="not today"):
+            made.call("tea")
+    assert (asked, body.runs) == (["look_up"] * 2, 0)
+
+
+async def _asked(made: Any) -> Any:
+    return await made.acall(query="tea")
+
+
+@pytest.mark.parametrize("ask", [_asked, lambda made: calling.acall_tool(made, {"query": "tea"})])
+def test_what_a_tool_asks_in_a_thread_is_inside_of_it(ask: Any) -> None:
+    model = own(Body())
+
+    def look_up(query: str) -> str:
+        """Look something up."""
+        return str(model.complete(query))
+
+    with recorder(Hooks()) as seen:
+        asyncio.run(ask(FunctionTool.from_defaults(look_up)))
+    inner, outer = seen.spans
+    assert (inner.name, outer.name) == ("chat own", "execute_tool look_up")
+    assert inner.parent is not None
+    assert inner.parent.span_id == outer.context.span_id

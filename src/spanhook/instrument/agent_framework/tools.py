@@ -62,7 +62,7 @@ def chosen(instance: Any, _args: Args, kwargs: Kwargs) -> Adapter | None:
 def _may_lead_to(op: Record, tool: Any) -> bool:
     if op.adapter.layer == MCP_SERVER:
         return op.kind == "tool.execute" and op.name == tool.name and op not in _served
-    return op.adapter in (TOOL, CALL) and op.instance is not tool and op.instance.name == tool.name
+    return op.adapter.layer == TOOL.layer and op.instance is not tool and op.instance.name == tool.name
 
 
 def call_chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
@@ -79,7 +79,7 @@ def call_chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
 def _is_call_of(op: Record, tool: Any) -> bool:
     if op.adapter.layer == MCP_SERVER:
         return _served.get(op) is tool
-    return op.adapter in (TOOL, CALL) and op.instance.name == tool.name
+    return op.adapter.layer == TOOL.layer and op.instance.name == tool.name
 
 
 def _is_passed_on(op: Record, called: dict[str, Any]) -> bool:

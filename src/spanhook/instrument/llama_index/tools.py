@@ -44,7 +44,7 @@ _OWN_CALLS = tuple(
 
 def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     """The adapter of a call; ``None`` for one of what only passes it on, and for one that is tried by ``call_tool``."""
-    if isinstance(instance, BaseToolAsyncAdapter) or is_output(instance) or _is_tried(instance, args, kwargs):
+    if type(instance) is BaseToolAsyncAdapter or is_output(instance) or _is_tried(instance, args, kwargs):
         return None
     return HANDOFF if is_handoff(instance) else TOOL
 
@@ -185,6 +185,7 @@ TOOL = Adapter(
     fault=tool_fault,
     model_layer=True,
     carries=tool_carries,
+    pools=True,  # functions that are not async, in older versions
     transport_of=frozenset((LLAMA_INDEX_TOOL,)),  # ``acall`` may be made of ``call``
 )
 
@@ -195,7 +196,7 @@ TOOL = Adapter(
 def _asked(args: Args, kwargs: Kwargs) -> tuple[Any, dict[str, Any]]:
     """The tool that is called, and its arguments."""
     tool = CALLING.given(args, kwargs, "tool")
-    tool = tool.base_tool if isinstance(tool, BaseToolAsyncAdapter) else tool
+    tool = tool.base_tool if type(tool) is BaseToolAsyncAdapter else tool
     return tool, dict(CALLING.given(args, kwargs, "arguments") or {})
 
 
@@ -267,4 +268,5 @@ CALLED = Adapter(
     fault=tool_fault,
     model_layer=True,
     carries=called_carries,
+    pools=True,
 )
