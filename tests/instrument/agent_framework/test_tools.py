@@ -429,6 +429,40 @@ async def test_arguments_that_a_hook_has_changed_after_approval_may_be_asked_abo
     assert (result.text, body.seen) == ("done", ["milk"])
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("repairs", [False, True])
+async def test_hooks_see_what_is_executed_whatever_was_approved(repairs: bool, stream: bool) -> None:
+    body, hooks, seen = Body(), Hooks(), list[Any]()
+    hooks.before("tool.execute")(lambda op: seen.append(op.request.arguments["query"]))
+
+    @framework.tool(approval_mode="always_require")
+    def look_up(query: str) -> str:
+        """Look something up."""
+        body.run(query)
+        return FOUND
+
+    @framework.function_middleware
+    async def repair(context: Any, call_next: Any) -> None:
+        context.arguments["query"] = "sugar"
+        await call_next()
+
+    made = agent(Own(None, ASKED, "done"), look_up, middleware=[repair] if repairs else [])
+    session = made.create_session()
+
+    async def run(asked: Any) -> Any:
+        made_run = made.run(asked, session=session, stream=stream)
+        return await (made_run.get_final_response() if stream else made_run)
+
+    with recorder(hooks):
+        result = await run(ASK)
+        while result.user_input_requests:
+            (request,) = result.user_input_requests
+            request.function_call.arguments = {"query": "milk"}  # what newer versions do not believe
+            result = await run(Message("user", [request.to_function_approval_response(True)]))
+    assert body.runs == 1
+    assert set(seen) == set(body.seen)
+
+
 async def test_a_tool_that_asks_a_person_is_interrupted() -> None:
     exceptions: Any = pytest.importorskip("agent_framework.exceptions")
 
