@@ -30,7 +30,7 @@ def module_of(entry: Any) -> Any:
     try:
         return importlib.import_module(entry.module)
     except ImportError:
-        if entry.optional:
+        if entry.optional or getattr(entry, "either", ""):
             return None
         raise
 

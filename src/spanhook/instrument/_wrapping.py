@@ -211,7 +211,7 @@ class Binding:
 
     def is_super_call(self, op: Record, adapter: Adapter) -> bool:
         """Whether an overridden method is being called from the overriding one, whose operation is ``op``."""
-        if op.adapter is not adapter or not op.called or op.ended:
+        if not _is_same_sort(op.adapter, adapter) or not op.called or op.ended:
             return False
         for cls in type(op.instance).__mro__:
             if self._attribute in vars(cls):
@@ -234,6 +234,13 @@ class Binding:
             setattr(self._owner, self._attribute, original)
         else:
             delattr(self._owner, self._attribute)
+
+
+def _is_same_sort(one: Adapter, other: Adapter) -> bool:
+    """Whether two adapters are of the same call. A method may make a stream of what it overrides, or the other way
+    round; what reports usage is added up as a transport instead.
+    """
+    return one is other or (one.layer == other.layer and one.kind == other.kind and not other.transport_of)
 
 
 def _unbound(found: Any) -> Any:

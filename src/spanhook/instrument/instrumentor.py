@@ -24,15 +24,12 @@ from spanhook.instrument._holding import HeldFamily
 from spanhook.instrument._outlets import FamilyOnDemand, OnDemand, Telling, held_back, inner_streams
 from spanhook.instrument._packages import has_mark, spec_of
 from spanhook.instrument._points import Operations, attempting, load, looked_up, told
+from spanhook.instrument._states import BOUND, MISSING, WAITING, lacked, needed
 from spanhook.instrument._versions import requirement, version
 from spanhook.instrument._wrapping import Binding, static
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
 from spanhook.instrument.metaclass import MetaFamily
 from spanhook.model import Attempts, Block, Held, InnerStream, Lookup, MetaPoint, Outlet, Point, Signal
-
-BOUND, WAITING, MISSING = "bound", "waiting", "missing"
-"""States of a point: wrapped; its module is not imported yet; missing in this version."""
-
 
 Entry = Point | Block | Attempts | Lookup | Held | Signal | Outlet | InnerStream
 Adapting = OnDemand | Telling | FamilyOnDemand
@@ -116,7 +113,7 @@ class Bindings:
         bound_anyway = isinstance(entry, MetaPoint) or (isinstance(entry, Point) and entry.below)
         if owner is None or not (bound_anyway or _has(owner, attribute)):
             self.states[str(entry)] = MISSING
-            if not entry.optional:
+            if lacked(entry, self._table, self.states):
                 log.warning("spanhook: %s is missing; calls that go through it are not gated", entry)
             return None
         try:
@@ -175,8 +172,12 @@ class Bindings:
     def lack(self, module: str) -> None:
         """Note that this version has no such module, so that nothing waits for it."""
         for entry in self._table:
-            if entry.module == module and entry.optional and self.states.get(str(entry)) == WAITING:
+            if entry.module == module and self.states.get(str(entry)) == WAITING and not self.needs(entry):
                 self.states[str(entry)] = MISSING
+
+    def needs(self, entry: Entry) -> bool:
+        """Whether an entry has to be bound in this version."""
+        return needed(entry, self._table, self.states)
 
     def settle(self) -> None:
         """Read what could not be read while the library was being imported; what still cannot be read is missing."""
@@ -280,9 +281,10 @@ class Instrumentor(BaseInstrumentor):
         return self.bindings.states
 
     def required_states(self) -> list[tuple[str, str]]:
-        """States of the points that exist in every supported version; a server's count as bound until it is started."""
+        """States of the points that must be bound in this version; a server's count as bound until it is started."""
         waited = WAITING if self.declared.late else None
-        found = ((str(entry), self.states.get(str(entry), MISSING)) for entry in self.table if not entry.optional)
+        needs = self.bindings.needs
+        found = ((str(entry), self.states.get(str(entry), MISSING)) for entry in self.table if needs(entry))
         return [(point, BOUND if state == waited else state) for point, state in found]
 
     def unbound(self) -> list[str]:

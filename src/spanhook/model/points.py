@@ -33,6 +33,8 @@ class Point:
         below: With ``overrides``: the class itself may lack the method, which only subclasses have.
         decorator: A package whose own decorators, made with wrapt, may stand around the method: references that were
             taken to what they made are gated, too, inside of them.
+        either: What the function is, if it is in different places in different versions: of the points that share this,
+            one must be there.
         optional: Missing in some supported versions.
     """
 
@@ -46,6 +48,7 @@ class Point:
     outside: str = ""
     wanted: str = ""
     decorator: str = ""
+    either: str = ""
     optional: bool = False
 
     def __str__(self) -> str:

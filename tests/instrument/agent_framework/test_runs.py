@@ -90,6 +90,40 @@ async def test_a_subclass_that_passes_on_makes_one_run(stream: bool) -> None:
     assert (asked, body.seen) == ([ASK], [[f"Please: {ASK}"]])
 
 
+class Whole(framework.Agent):
+    """It streams what it has said as a whole."""
+
+    def run(self, messages: Any = None, *, stream: bool = False, **given: Any) -> Any:
+        said = super().run
+        if not stream:
+            return said(messages, **given)
+
+        async def updates() -> Any:
+            for one in (await said(messages, **given)).messages:
+                yield framework.AgentResponseUpdate(contents=one.contents, role="assistant")
+
+        return framework.ResponseStream(updates(), finalizer=framework.AgentResponse.from_updates)
+
+
+class Streaming(framework.Agent):
+    """It always streams."""
+
+    def run(self, messages: Any = None, *, stream: bool = False, **given: Any) -> Any:
+        made = super().run(messages, stream=True, **given)
+        return made if stream else made.get_final_response()
+
+
+@pytest.mark.parametrize("cls", [Whole, Streaming])
+@pytest.mark.parametrize("way", AGENT_WAYS)
+async def test_a_subclass_that_runs_its_base_in_another_way_makes_one_run(cls: Any, way: str) -> None:
+    body, hooks, asked = Body(), Hooks(), list[Any]()
+    hooks.before("agent.invoke")(lambda op: asked.append(op.name))
+    with recorder(hooks) as seen:
+        await AGENT_WAYS[way](cls(Own(body), name="helper"))
+    assert (asked, body.runs) == (["helper"], 1)
+    assert sorted(one.name for one in seen.spans) == ["chat own", "invoke_agent helper"]
+
+
 async def test_layers_over_an_agent_of_ones_own_make_one_run() -> None:
     class Mine(framework.AgentMiddlewareLayer, observability.AgentTelemetryLayer, framework.RawAgent):
         pass
@@ -141,3 +175,20 @@ async def test_the_session_has_what_it_has_without() -> None:
     with recorder(hooks):
         assert await kept() == without
     assert without[:3] == ["one", Reply.text, "two"]
+
+
+async def test_a_stream_that_is_asked_for_by_place_is_one() -> None:
+    class Asking(framework.BaseAgent):
+        def run(self, messages: Any = None, stream: bool = False, **_given: Any) -> Any:
+            async def updates() -> Any:
+                yield framework.AgentResponseUpdate(contents=[framework.Content.from_text(messages)])
+
+            made = framework.ResponseStream(updates(), finalizer=framework.AgentResponse.from_updates)
+            return made if stream else made.get_final_response()
+
+    hooks, seen = Hooks(), list[str | None]()
+    hooks.before("agent.invoke")(lambda op: seen.append(op.name))
+    with recorder(hooks):
+        assert [one.text async for one in Asking(name="mine").run(ASK, True)] == [ASK]
+        assert (await Asking(name="mine").run(ASK, False)).text == ASK
+    assert seen == ["mine"] * 2

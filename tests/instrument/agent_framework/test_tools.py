@@ -4,6 +4,9 @@ import asyncio
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
+from copy import deepcopy
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from spanhook import Hooks, Operation, Reject
 from spanhook.cli.conformance.libraries.agent_framework_ways import (
     ASK,
     FOUND,
+    Content,
     Message,
     Own,
     agent,
@@ -260,6 +264,96 @@ async def test_methods_are_tools_of_their_instances() -> None:
     assert seen == [{"query": "tea"}] * 2
 
 
+# ------------------------------------------------------------------------------------------------- edits
+
+SCHEMA = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+
+
+def watching() -> tuple[Hooks, list[Any]]:
+    hooks, seen = Hooks(), list[Any]()
+
+    @hooks.before("tool.execute")
+    def look(op: Operation) -> None:
+        seen.append(deepcopy(dict(op.request.arguments)))
+
+    return hooks, seen
+
+
+async def test_a_tool_that_passes_on_what_it_has_edited_in_place() -> None:
+    body = Body()
+    inner = tool(body)
+
+    class Outer(framework.FunctionTool):
+        async def invoke(self, *, arguments: Any = None, **given: Any) -> Any:
+            arguments["query"] = "milk"
+            return await inner.invoke(arguments=arguments, **given)
+
+    hooks, seen = watching()
+    with recorder(hooks):
+        await Outer(name="look_up", func=inner.func, input_model=SCHEMA).invoke(arguments={"query": "tea"})
+    assert (seen, body.seen) == ([{"query": "tea"}, {"query": "milk"}], ["milk"])
+
+
+@pytest.mark.parametrize("edits", [False, True])
+async def test_a_tool_whose_invoke_calls_it_with_something_else(edits: bool) -> None:
+    body = Body()
+
+    class Other(framework.FunctionTool):
+        async def invoke(self, *, arguments: Any = None, **_given: Any) -> Any:
+            if edits:
+                arguments["query"] = "milk"
+            return [Content.from_text(self(**{**arguments, "query": "milk"}))]
+
+    hooks, seen = watching()
+    with recorder(hooks):
+        await Other(name="look_up", func=tool(body).func).invoke(arguments={"query": "tea"})
+    assert (seen, body.seen) == ([{"query": "tea"}, {"query": "milk"}], ["milk"])
+
+
+async def test_a_tool_whose_invoke_calls_it_with_what_it_was_given() -> None:
+    class Same(framework.FunctionTool):
+        async def invoke(self, *, arguments: Any = None, **_given: Any) -> Any:
+            return [Content.from_text(self(**arguments))]
+
+    class Validated(framework.FunctionTool):
+        async def invoke(self, **given: Any) -> Any:
+            return await super().invoke(**given)
+
+    def look_up(query: float, limit: int = 3) -> str:
+        """Look something up."""
+        return f"{query} {limit}"
+
+    for made in (Same, Validated):
+        hooks, seen = watching()
+        with recorder(hooks):
+            await made(name="look_up", func=look_up).invoke(arguments={"query": 1})
+        assert seen == [{"query": 1}]
+
+
+async def _invoked(made: Any) -> Any:
+    return await made.invoke(arguments={"names": ["tea"]})
+
+
+async def _called(made: Any) -> Any:
+    return made(names=["tea"])
+
+
+@pytest.mark.parametrize("call", [_invoked, _called])
+async def test_a_function_that_calls_its_own_tool_with_what_it_has_edited(call: Callable[[Any], Any]) -> None:
+    @framework.tool(approval_mode="never_require")
+    def look_up(names: list[str]) -> str:
+        """Look something up."""
+        if len(names) == 1:
+            names.append("milk")
+            return look_up(names=names)
+        return str(names)
+
+    hooks, seen = watching()
+    with recorder(hooks):
+        await call(look_up)
+    assert seen == [{"names": ["tea"]}, {"names": ["tea", "milk"]}]
+
+
 # ------------------------------------------------------------------------------------------------- approvals
 
 
@@ -335,6 +429,40 @@ async def test_arguments_that_a_hook_has_changed_after_approval_may_be_asked_abo
     assert (result.text, body.seen) == ("done", ["milk"])
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("repairs", [False, True])
+async def test_hooks_see_what_is_executed_whatever_was_approved(repairs: bool, stream: bool) -> None:
+    body, hooks, seen = Body(), Hooks(), list[Any]()
+    hooks.before("tool.execute")(lambda op: seen.append(op.request.arguments["query"]))
+
+    @framework.tool(approval_mode="always_require")
+    def look_up(query: str) -> str:
+        """Look something up."""
+        body.run(query)
+        return FOUND
+
+    @framework.function_middleware
+    async def repair(context: Any, call_next: Any) -> None:
+        context.arguments["query"] = "sugar"
+        await call_next()
+
+    made = agent(Own(None, ASKED, "done"), look_up, middleware=[repair] if repairs else [])
+    session = made.create_session()
+
+    async def run(asked: Any) -> Any:
+        made_run = made.run(asked, session=session, stream=stream)
+        return await (made_run.get_final_response() if stream else made_run)
+
+    with recorder(hooks):
+        result = await run(ASK)
+        while result.user_input_requests:
+            (request,) = result.user_input_requests
+            request.function_call.arguments = {"query": "milk"}  # what newer versions do not believe
+            result = await run(Message("user", [request.to_function_approval_response(True)]))
+    assert body.runs == 1
+    assert set(seen) == set(body.seen)
+
+
 async def test_a_tool_that_asks_a_person_is_interrupted() -> None:
     exceptions: Any = pytest.importorskip("agent_framework.exceptions")
 
@@ -403,3 +531,43 @@ async def test_a_tool_of_an_mcp_server_is_one_call_whatever_its_name_there(tmp_p
     assert seen == [(function.name, {"query": "tea"})] * 2
     names = [one.name for one in recorded.spans if (one.attributes or {}).get("spanhook.kind") == "tool.execute"]
     assert names == [f"execute_tool {function.name}"]
+
+
+def mcp_class(*places: str) -> Any:
+    """What is first found of these: versions of MCP's SDK differ."""
+    for place in places:
+        module, _, name = place.partition(":")
+        with suppress(ImportError, AttributeError):
+            return getattr(import_module(module), name)
+    raise LookupError(places)
+
+
+CONNECTED = mcp_class("mcp:Client", "mcp.shared.memory:create_connected_server_and_client_session")
+"""Connects a client to a server in the same process."""
+
+
+async def test_an_agent_as_an_mcp_server_is_one_tool_there() -> None:
+    hooks, seen, body = Hooks(), list[Any](), Body()
+    hooks.before("*")(lambda op: seen.append((op.kind, op.name, op.parent.kind if op.parent else None)))
+    with recorder(hooks):
+        async with CONNECTED(agent(Own(body)).as_mcp_server()) as client:
+            await client.call_tool("helper", {"task": ASK})
+    tools = [one for one in seen if one[0] == "tool.execute"]
+    assert tools == [("tool.execute", "helper", None), ("tool.execute", "helper", "tool.execute")]  # client and server
+    assert seen[len(tools) :] == [("agent.invoke", "helper", "tool.execute"), ("llm.call", "own", "agent.invoke")]
+    assert body.runs == 1
+
+
+async def test_a_tool_that_a_server_calls_with_something_else_is_another_call() -> None:
+    hooks, seen, body = Hooks(), list[Any](), Body()
+    server = mcp_class("mcp.server.mcpserver:MCPServer", "mcp.server.fastmcp:FastMCP")("leaves")
+
+    async def look_up(query: str) -> str:
+        return str(await tool(body).invoke(arguments={"query": f"more {query}"}))
+
+    server.tool(name="look_up")(look_up)
+    hooks.before("tool.execute")(lambda op: seen.append(op.request.arguments["query"]))
+    with recorder(hooks):
+        async with CONNECTED(getattr(server, "_mcp_server", server)) as client:
+            await client.call_tool("look_up", {"query": "tea"})
+    assert (seen[-2:], body.seen) == (["tea", "more tea"], ["more tea"])

@@ -1,6 +1,7 @@
 """Runs of agents: what hooks see and change; runs that wait, that are cancelled, and that nobody waits for."""
 
 import asyncio
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -22,6 +23,8 @@ from spanhook.cli.conformance.libraries.llama_index_ways import (
 )
 from spanhook.cli.conformance.servers.openai_server import Reply, Tokens
 from spanhook.cli.conformance.subject import Body
+from spanhook.cli.doctor.examination import _library
+from spanhook.instrument import BOUND, instrumentor_of
 from spanhook.testing import recorder
 
 _workflow: Any = import_module("llama_index.core.workflow")
@@ -266,3 +269,20 @@ def test_a_workflow_of_one_agent_is_that_agent() -> None:
     with recorder(Hooks()) as seen:
         asyncio.run(result(AgentWorkflow(agents=[asking(Body())])))
     assert [one.name for one in seen.spans] == ["chat own", "invoke_agent helper"]
+
+
+def test_a_version_whose_loop_is_not_found_is_told(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    library = instrumentor_of("llama_index")
+    with recorder(Hooks()):
+        assert all(state == BOUND for _, state in library.required_states())
+    for module in ("control_loop", "control_loop.runner"):
+        with suppress(ImportError, AttributeError):
+            monkeypatch.delattr(import_module(f"workflows.runtime.{module}"), "_ControlLoopRunner")
+    with recorder(Hooks()):
+        found = _library("llama_index")
+    assert {"workflows.runtime.control_loop._ControlLoopRunner.run"} <= set(found.missing)
+    assert all("_ControlLoopRunner" in point for point in found.missing)
+    (told,) = [one.getMessage() for one in caplog.records if "gated" in one.getMessage()]
+    assert "_ControlLoopRunner.run is missing" in told

@@ -24,6 +24,7 @@ from spanhook.cli.conformance.subject import Body
 from spanhook.testing import recorder
 
 _engine: Any = import_module("llama_index.core.query_engine")
+_types: Any = import_module("llama_index.core.tools.types")
 _workflow: Any = import_module("llama_index.core.workflow")
 Context = _workflow.Context
 
@@ -178,6 +179,37 @@ def test_another_tool_that_a_tool_calls_in_the_same_way_is_a_call_of_its_own() -
     assert [one.name for one in seen.spans] == ["execute_tool look_up"] * 2
 
 
+def test_a_tool_that_is_called_again_with_what_it_has_edited_is_called_twice() -> None:
+    def look_up(names: list[str]) -> str:
+        """Look something up."""
+        if len(names) == 1:
+            names.append("milk")
+            return str(made(names=names))
+        return str(names)
+
+    made = FunctionTool.from_defaults(look_up)
+    hooks, seen = Hooks(), list[Any]()
+    hooks.before("tool.execute")(lambda op: seen.append([*op.request.arguments["names"]]))
+    with recorder(hooks):
+        calling.call_tool(made, {"names": ["tea"]})
+    assert seen == [["tea"], ["tea", "milk"]]
+
+
+def test_arguments_that_change_after_their_gates_are_asked_about_again() -> None:
+    class Late(tools.ToolMetadata):  # pyright: ignore[reportUntypedBaseClass]
+        def get_parameters_dict(self) -> Any:
+            given["query"] = "milk"
+            return super().get_parameters_dict()
+
+    body, given = Body(), {"query": "tea"}
+    made = FunctionTool.from_defaults(tool(body).fn, tool_metadata=Late(name="look_up", description="Look."))
+    hooks, seen = Hooks(), list[Any]()
+    hooks.before("tool.execute")(lambda op: seen.append(op.request.arguments["query"]))
+    with recorder(hooks):
+        calling.call_tool(made, given)
+    assert (seen, body.seen) == (["tea", "milk"], ["milk"])
+
+
 def test_a_failed_tool_is_an_error_that_the_model_is_told_of() -> None:
     def fails(query: str) -> str:
         """Fail."""
@@ -272,3 +304,41 @@ def test_a_callback_of_a_tool_gets_what_the_function_gave() -> None:
     with recorder(Hooks()) as seen:
         assert made(query="tea").content == "shorter"
     assert (told, len(seen.spans)) == ([FOUND], 1)
+
+
+@CALLS
+def test_an_adapter_of_ones_own_that_does_not_call_its_tool_is_gated(call: Any) -> None:
+    class Cached(_types.BaseToolAsyncAdapter):  # pyright: ignore[reportUntypedBaseClass]
+        def call(self, input: Any) -> Any:
+            return tools.ToolOutput(content=input, tool_name="look_up", raw_input={}, raw_output=input)
+
+        async def acall(self, input: Any) -> Any:
+            return self.call(input)
+
+    body = Body()
+    hooks, asked = refusing()
+    made = Cached(own_tool(body))
+    with recorder(hooks):
+        assert call(made).is_error
+        with pytest.raises(Reject, match="not today"):
+            made.call("tea")
+    assert (asked, body.runs) == (["look_up"] * 2, 0)
+
+
+async def _asked(made: Any) -> Any:
+    return await made.acall(query="tea")
+
+
+@pytest.mark.parametrize("ask", [_asked, lambda made: calling.acall_tool(made, {"query": "tea"})])
+def test_what_a_tool_asks_in_a_thread_is_inside_of_it(ask: Any) -> None:
+    model = own(Body())
+
+    def look_up(query: str) -> str:
+        """Look something up."""
+        return str(model.complete(query))
+
+    with recorder(Hooks()) as seen:
+        asyncio.run(ask(FunctionTool.from_defaults(look_up)))
+    inner, outer = seen.spans
+    assert (inner.name, outer.name) == ("chat own", "execute_tool look_up")
+    assert (inner.parent and inner.parent.span_id) == (outer.context and outer.context.span_id)

@@ -95,7 +95,7 @@ def _library(name: str) -> Library:
         version=found.version,
         supported=bool(found.version) and found.supported,
         points=dict(found.states),
-        optional=tuple(str(entry) for entry in found.table if entry.optional),
+        optional=tuple(str(entry) for entry in found.table if not found.bindings.needs(entry)),
         ungated=tuple(found.unbound()),
         late=found.declared.late,
     )

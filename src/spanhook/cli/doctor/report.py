@@ -25,7 +25,7 @@ class Library:
     Attributes:
         version: The installed version; empty if it is not installed.
         points: State of each point by its name.
-        optional: Points missing in some supported versions.
+        optional: Points that may be missing in this version.
         ungated: Methods of subclasses that cannot be bound, as ``module.Class.method``.
         late: A server whose points are bound when it is started, and not before.
     """

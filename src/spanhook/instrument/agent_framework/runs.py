@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from inspect import signature
 from typing import Any, cast
 
 from spanhook import semconv
@@ -18,8 +19,14 @@ from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, R
 CALL = Signature("messages")
 
 
-def chosen(_instance: Any, _args: Args, kwargs: Kwargs) -> Adapter:
-    return STREAM if kwargs.get("stream") else RUN
+def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter:
+    streams = kwargs.get("stream") or (len(args) > 1 and _asks_for_stream(instance, args))
+    return STREAM if streams else RUN
+
+
+def _asks_for_stream(agent: Any, args: Args) -> bool:
+    """Whether a stream is asked for by place, which agents of one's own may take."""
+    return any(name == "stream" and given for name, given in zip(signature(agent.run).parameters, args, strict=False))
 
 
 def run_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:

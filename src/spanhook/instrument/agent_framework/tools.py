@@ -4,7 +4,7 @@ In the library's loop, a refusal is the tool's result, which the model is told. 
 """
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from spanhook import semconv
 from spanhook.instrument.agent_framework.contents import part_of
+from spanhook.instrument.layers import MCP_SERVER
 from spanhook.instrument.wire import encoded
 from spanhook.model import (
     Adapter,
@@ -26,6 +27,7 @@ from spanhook.model import (
     Record,
     Request,
     current_record,
+    gated_by,
     in_order,
 )
 
@@ -35,23 +37,32 @@ _REMOTE = "_mcp_remote_name"
 """Where a tool of an MCP server has the name that it has there."""
 
 
-_begun: "WeakKeyDictionary[Record, dict[str, Any]]" = WeakKeyDictionary()
-"""What ``invoke`` has called the tool's function with."""
+_begun: "WeakKeyDictionary[Record, tuple[dict[str, Any], Carried | None]]" = WeakKeyDictionary()
+"""What ``invoke`` has called the tool's function with, and how that read then."""
 
 
-def _running(adapters: tuple[Adapter, ...]) -> Record | None:
-    """The call of a tool that is being made."""
-    op = current_record()
-    return op if op is not None and op.adapter in adapters and op.called and not op.ended else None
+_served: "WeakKeyDictionary[Record, FunctionTool]" = WeakKeyDictionary()
+"""The tool that an MCP server's call has led to."""
 
 
 def chosen(instance: Any, _args: Args, kwargs: Kwargs) -> Adapter | None:
-    """The adapter of a call; ``None`` for one that a tool passes on to another of its name, with the same arguments."""
-    op = _running((TOOL, CALL))
-    if op is None or op.instance is instance or op.instance.name != instance.name:
+    """The adapter of a call; ``None`` for one that a tool passes on to another of its name, with the same arguments, or
+    that an MCP server was asked for, such as that of ``as_mcp_server()``.
+    """
+    op = current_record()
+    if op is None or not op.called or op.ended or not _may_lead_to(op, instance):
         return TOOL
-    same = in_order(_read(op)) == in_order(_arguments(instance, kwargs))
-    return None if same else TOOL
+    if [in_order(_arguments(instance, kwargs))] != gated_by(op):
+        return TOOL
+    if op.adapter.layer == MCP_SERVER:
+        _served[op] = instance
+    return None
+
+
+def _may_lead_to(op: Record, tool: Any) -> bool:
+    if op.adapter.layer == MCP_SERVER:
+        return op.kind == "tool.execute" and op.name == tool.name and op not in _served
+    return op.adapter.layer == TOOL.layer and op.instance is not tool and op.instance.name == tool.name
 
 
 def call_chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
@@ -59,13 +70,54 @@ def call_chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
 
     A function that calls its own tool with other arguments makes another call.
     """
-    op = _running((TOOL, CALL))
-    if op is None or op.instance.name != instance.name:
+    op = current_record()
+    if op is None or not op.called or op.ended or not _is_call_of(op, instance):
         return CALL
-    called = _called_with(instance, args, kwargs)
-    first = _called_with(op.instance, op.args, op.kwargs) if op.adapter is CALL else _begun.setdefault(op, called)
-    same = first.keys() == called.keys() and all(first[name] is value for name, value in called.items())
-    return None if same else CALL
+    return None if _is_passed_on(op, _called_with(instance, args, kwargs)) else CALL
+
+
+def _is_call_of(op: Record, tool: Any) -> bool:
+    if op.adapter.layer == MCP_SERVER:
+        return _served.get(op) is tool
+    return op.adapter.layer == TOOL.layer and op.instance.name == tool.name
+
+
+def _is_passed_on(op: Record, called: dict[str, Any]) -> bool:
+    """Whether a tool's function is called with the very arguments of its call, and nobody has edited these in place."""
+    reads: Carried | None = None if op.gated is None else [in_order(called)]
+    if op.adapter is CALL:
+        first, read = _called_with(op.instance, op.args, op.kwargs), op.gated
+    elif op not in _begun and not _is_asked_for(op, called):
+        return False
+    else:
+        first, read = _begun.setdefault(op, (called, reads))
+    is_same = first.keys() == called.keys() and all(first[name] is value for name, value in called.items())
+    return is_same and reads == read
+
+
+def _is_asked_for(op: Record, called: dict[str, Any]) -> bool:
+    """Whether ``invoke`` calls the function with what it was asked for. The library's own always does; one of the
+    application may call it with anything.
+    """
+    cls = next(one for one in type(_served.get(op, op.instance)).__mro__ if "invoke" in one.__dict__)
+    if cls.__module__.startswith("agent_framework."):
+        return True
+    if op in _served:
+        return False
+    context = getattr(op.instance, "_context_parameter_name", None)
+    told = in_order({name: value for name, value in called.items() if name != context})
+    asked = _arguments(op.instance, op.kwargs)
+    return [in_order(asked)] == gated_by(op) and told in map(in_order, _forms(op.instance, asked))
+
+
+def _forms(tool: Any, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Arguments as they are, and as the library's versions validate them."""
+    yield asked
+    model = getattr(tool, "input_model", None)
+    if isinstance(model, type) and issubclass(model, BaseModel):
+        read = model.model_validate(asked)
+        yield read.model_dump(exclude_unset=True)
+        yield read.model_dump(exclude_none=True)
 
 
 def _remote_name(tool: Any) -> str:
@@ -112,13 +164,6 @@ def _arguments(_instance: Any, kwargs: Kwargs) -> dict[str, Any]:
     if isinstance(given, BaseModel):
         return given.model_dump(exclude_none=True)
     return dict(given) if isinstance(given, Mapping) else {}
-
-
-def _read(op: Record) -> dict[str, Any]:
-    """The arguments of a call that is being made."""
-    if op.adapter is TOOL:
-        return _arguments(op.instance, op.kwargs)
-    return _called_with(op.instance, op.args, op.kwargs)
 
 
 def tool_request(instance: Any, _args: Args, kwargs: Kwargs) -> Request:

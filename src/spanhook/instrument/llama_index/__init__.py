@@ -53,14 +53,15 @@ def _models(base: str) -> tuple[Point, ...]:
     )
 
 
-def _loop(module: str, *, optional: bool = False) -> Point:
+def _loop(module: str) -> Point:
+    """The loop of workflows, which is private, and in a module of its own in newer versions."""
     return Point(
         module=f"workflows.runtime.{module}",
         name="_ControlLoopRunner.run",
         adapter=f"{_HERE}.flows:FLOW",
         choose=f"{_HERE}.choosing:chosen",
         mode="async",
-        optional=optional,
+        either="the loop of workflows",
     )
 
 
@@ -85,8 +86,8 @@ class LlamaIndexInstrumentor(Instrumentor):
         _point(f"{_TOOLS}:AsyncBaseTool.acall", "tools:TOOL", "tools:chosen", mode="async"),
         _point("core.tools.calling:call_tool", "tools:CALLED", "tools:tried"),
         _point("core.tools.calling:acall_tool", "tools:CALLED", "tools:tried", mode="async"),
-        _loop("control_loop", optional=True),
-        _loop("control_loop.runner", optional=True),
+        _loop("control_loop"),
+        _loop("control_loop.runner"),
         _point(f"{_AGENTS}.base_agent:BaseWorkflowAgent.take_step", "turns:AGENT", "turns:step", mode="async"),
         _point(f"{_AGENTS}.multi_agent_workflow:AgentWorkflow._call_tool", "turns:AGENT", "turns:within", mode="async"),
         _point(

@@ -28,6 +28,7 @@ from spanhook.model import (
     copied_model,
     copies,
     current_record,
+    gated_by,
     in_order,
 )
 
@@ -43,7 +44,7 @@ _OWN_CALLS = tuple(
 
 def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     """The adapter of a call; ``None`` for one of what only passes it on, and for one that is tried by ``call_tool``."""
-    if isinstance(instance, BaseToolAsyncAdapter) or is_output(instance) or _is_tried(instance, args, kwargs):
+    if type(instance) is BaseToolAsyncAdapter or is_output(instance) or _is_tried(instance, args, kwargs):
         return None
     return HANDOFF if is_handoff(instance) else TOOL
 
@@ -184,6 +185,7 @@ TOOL = Adapter(
     fault=tool_fault,
     model_layer=True,
     carries=tool_carries,
+    pools=True,  # functions that are not async, in older versions
     transport_of=frozenset((LLAMA_INDEX_TOOL,)),  # ``acall`` may be made of ``call``
 )
 
@@ -194,7 +196,7 @@ TOOL = Adapter(
 def _asked(args: Args, kwargs: Kwargs) -> tuple[Any, dict[str, Any]]:
     """The tool that is called, and its arguments."""
     tool = CALLING.given(args, kwargs, "tool")
-    tool = tool.base_tool if isinstance(tool, BaseToolAsyncAdapter) else tool
+    tool = tool.base_tool if type(tool) is BaseToolAsyncAdapter else tool
     return tool, dict(CALLING.given(args, kwargs, "arguments") or {})
 
 
@@ -206,9 +208,9 @@ def _is_tried(tool: Any, args: Args, kwargs: Kwargs) -> bool:
     asked, given = _asked(op.args, op.kwargs)
     if asked is not tool:
         return False
-    if args and not kwargs:
-        return list(args) == list(given.values())
-    return arguments_of(tool, args, kwargs) == {**_set(tool), **given}
+    if args and not kwargs and len(args) == len(given):
+        args, kwargs = (), dict(zip(given, args, strict=True))
+    return [in_order(arguments_of(tool, args, kwargs))] == gated_by(op)  # they may have been edited in place since
 
 
 def tried(_instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
@@ -266,4 +268,5 @@ CALLED = Adapter(
     fault=tool_fault,
     model_layer=True,
     carries=called_carries,
+    pools=True,
 )
