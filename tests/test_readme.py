@@ -188,6 +188,13 @@ def test_readme_bills(readme: ModuleType, capsys: pytest.CaptureFixture[str]) ->
     assert capsys.readouterr().out.startswith("gpt-4o-mini 69 33 ")
 
 
+def test_readme_bills_a_sub_agent_once(readme: ModuleType) -> None:
+    desk = spanhook.agent("desk")(lambda: agent(Calls()).invoke(ASK))
+    with spanhook.context(tenant_id="acme", user_id="ann"):
+        desk()
+    assert readme.spent["acme"] == 102
+
+
 def test_readme_has_the_two_commands() -> None:
     assert [block for block in blocks(README, "sh") if "venv" in block] == [
         'python3 -m venv .venv && .venv/bin/pip install -e ".[demo]" && .venv/bin/spanhook demo\n',

@@ -165,6 +165,13 @@ trace 00000000000000000000000000000001
 """)
 
 
+def test_a_result_that_is_an_error_is_told_by_its_type(screen: Screen) -> None:
+    told = Adapter(kind="tool.execute", start=TOOL.start, fault=lambda _result: "tool_error")
+    with timeless():
+        call(told, lambda _name: {"error": "no such order"}, None, ("find_order",), {})
+    assert screen.getvalue().splitlines()[:2] == ["tool.execute find_order  0.00 ms  error", "   tool_error"]
+
+
 def test_ascii_where_the_stream_has_no_boxes() -> None:
     stream = Screen()
     stream.encoding = "ascii"

@@ -31,7 +31,7 @@ class Node:
         decisions: Every decision about it except ``allow``.
         shadow_decisions: The same of hooks in shadow mode: what they would have done.
         undecided: Hooks in shadow mode may have more to say; only at the top of a tree.
-        error: Its error in one line; empty unless the status is ``error``.
+        error: Its error in one line, or the type of a result that is one; empty unless the status is ``error``.
         facts: Identity and trace of the run, as labels and values; only on the outermost operation.
         trace_id: 32 hex digits; zeros without an SDK.
         within: The outermost operation's name, if that one ended before this one did.
@@ -167,14 +167,18 @@ def _node(op: Record) -> Node:
         by_model=op.usage_by_model,
         decisions=op.decisions,
         shadow_decisions=op.shadow_decisions,
-        error=_words(op.error) if op.status == "error" else "",
+        error=_failure(op) if op.status == "error" else "",
         in_hook=op.in_hook,
         facts=_facts(op) if op.parent is None else {},
         trace_id=f"{op.span.get_span_context().trace_id:032x}",
     )
 
 
-def _words(error: BaseException | None) -> str:
+def _failure(op: Record) -> str:
+    return op.fault if op.error is None else _words(op.error)
+
+
+def _words(error: BaseException) -> str:
     try:
         said = str(error)[:MAX_WORDS]
     except Exception:  # the application's own __str__
