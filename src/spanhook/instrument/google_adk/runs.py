@@ -28,8 +28,8 @@ def name_of(agent: Any) -> str:
 def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     """The adapter of a run; ``None`` for one that goes on in a method that it overrides."""
     op = current_record()
-    is_same = op is not None and op.adapter in (RUN, WORKFLOW) and op.instance is instance
-    if is_same and op is not None and op.called and not op.ended and gated_by(op) == run_carries(instance, args, kwargs):
+    is_inside = op is not None and op.adapter in (RUN, WORKFLOW) and op.instance is instance and op.called
+    if op is not None and is_inside and not op.ended and gated_by(op) == run_carries(instance, args, kwargs):
         return None
     return RUN if isinstance(getattr(instance, "agent", None), BaseAgent) else WORKFLOW
 
