@@ -148,6 +148,26 @@ def test_an_agent_of_ones_own_is_gated_and_one_that_overrides_is_one_operation()
     assert asks == ["outer", "inner"]
 
 
+def test_an_agent_with_the_name_of_the_one_that_runs_it_is_gated() -> None:
+    hooks, body = Hooks(), Body()
+    runs = list[str | None]()
+
+    @hooks.before("agent.invoke")
+    def refuse_the_second(op: Operation) -> None:
+        runs.append(op.name)
+        if len(runs) > 1:
+            raise Reject("not today")
+
+    class Around(agents.BaseAgent):
+        async def _run_async_impl(self, ctx: Any) -> Any:
+            async for event in agent(own(body), name="helper").run_async(ctx):
+                yield event
+
+    with recorder(hooks), pytest.raises(Reject, match="not today"):
+        asyncio.run(events_of(runner(Around(name="helper"))))
+    assert (runs, body.runs) == (["helper", "helper"], 0)
+
+
 def refusing_milk() -> Hooks:
     hooks = Hooks()
 
