@@ -19,6 +19,15 @@ END: Any = object()
 """What a step returns at the end of the stream; ``Steps.value`` is then the generator's return value."""
 
 
+class Failed:
+    """What stands in the place of a chunk that failed, after others that go out first."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
 class Steps(Holding, ABC):
     """Takes the chunks of one stream.
 
@@ -178,8 +187,13 @@ class Steps(Holding, ABC):
         """Read what follows the chunk that completes the source, which has ended then."""
         self._read_on()
         chunks, method = deque([chunk]), "__anext__" if self.is_async else "__next__"
-        while not op.ended and (following := await self._next(op, method, ())) is not END:
-            chunks.append(following)
+        try:
+            while not op.ended and (following := await self._next(op, method, ())) is not END:
+                chunks.append(following)
+        except Exception as error:
+            if op.plan is not None or op.decided:  # hooks have not decided about what came before
+                raise
+            chunks.append(Failed(error))
         self._buffer = answer_chunks(op, self._body) if op.replaced else chunks
         self.plain, self.dead = False, True
         return self._buffer.popleft()

@@ -13,7 +13,7 @@ from spanhook.concurrency import reaper
 from spanhook.engine._chunks import answer_chunks, body_of, reading
 from spanhook.engine._completion import await_end
 from spanhook.engine._gates import Run, apasses, passes, prepared, start, under_way
-from spanhook.engine._steps import END, Steps
+from spanhook.engine._steps import END, Failed, Steps
 from spanhook.engine.lifecycle import begin, outcome
 from spanhook.gating import Passed
 from spanhook.model import REPLACEABLE, Adapter, Args, Body, Kwargs, Record, current, shed
@@ -132,7 +132,7 @@ class Track(Steps):
         if self.op is None and not self.plain:
             await self._begin()
         if self._buffer is not None:
-            return self._buffer.popleft() if self._buffer else END
+            return self._popped(self._buffer)
         if self.dead:
             return END
         op = self.op
@@ -141,6 +141,12 @@ class Track(Steps):
         if self._whole:
             return await self._buffered(op)
         return await self._next(op, method, args)
+
+    def _popped(self, buffer: deque[Any]) -> Any:
+        chunk = buffer.popleft() if buffer else END
+        if type(chunk) is Failed:
+            raise chunk.error
+        return chunk
 
     async def _buffered(self, op: Record) -> Any:
         """Hold the whole stream back until the hooks have seen its result."""

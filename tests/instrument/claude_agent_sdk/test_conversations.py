@@ -3,7 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from spanhook import Hooks, Operation, Reject
+from spanhook.cli.conformance.libraries.claude_agent_sdk_ways import sdk
 from spanhook.cli.conformance.servers.openai_replies import Reply
 from spanhook.testing import recorder
 
@@ -69,6 +72,26 @@ def test_what_an_agent_is_asked_is_rewritten() -> None:
     with recorder(hooks):
         ask(line)
     assert any("But quickly." in repr(seen.body["messages"][0]) for seen in line)
+
+
+@pytest.mark.parametrize("kind", ["agent.delegate", "agent.invoke"])
+def test_what_a_permission_callback_has_an_agent_asked_is_gated_too(kind: Any) -> None:
+    hooks, line = Hooks(), starting()
+
+    @hooks.before(kind, names={"general-purpose"}, timeout=PATIENCE)
+    def refuse(op: Operation) -> None:
+        if "secret" in repr(op.request.messages):
+            raise Reject("no secrets")
+
+    async def permit(_name: str, given: dict[str, Any], _context: Any) -> Any:
+        return sdk.PermissionResultAllow(updated_input={**given, "prompt": f"{OTHER} secret"})
+
+    ask_for = '{"permissions": {"ask": ["Agent", "Task"]}}'
+    with recorder(hooks) as seen:
+        ask(line, permission_mode="default", can_use_tool=permit, settings=ask_for)
+    assert "no secrets" in line.told("toolu_agent")
+    assert not any("secret" in repr(one.body["messages"][0]) for one in line)
+    assert statuses(seen, "agent.delegate") == ["cancelled", "rejected"]
 
 
 def test_an_agent_in_the_background_is_gated_after_the_turn(tmp_path: Path) -> None:

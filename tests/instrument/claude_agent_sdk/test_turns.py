@@ -44,6 +44,31 @@ def test_of_a_stream_of_prompts_the_refused_one_is_not_sent() -> None:
     assert not any("bad" in repr(seen.body) for seen in line)
 
 
+@pytest.mark.parametrize("busy", [True, False], ids=["taken in", "in its turn"])
+def test_a_prompt_that_is_written_while_a_turn_is_under_way_leaves_the_others_their_own(busy: bool) -> None:
+    """The program takes it into that turn while tools are used, and has no result of its own for it then."""
+    first = (Reply(calls=(bash("sleep 0.5"),)),) if busy else ()
+    line, results = Script(*first, Reply(text="one")), list[Any]()
+
+    async def main() -> None:
+        async with sdk.ClaudeSDKClient(options(line)) as client:
+            await client.query("first")
+            await client.query("second")
+            for prompt in ("", "third") if busy else ("", "", "third"):
+                if prompt:
+                    await client.query(prompt)
+                results.extend([one async for one in client.receive_response()][-1:])
+
+    with recorder(Hooks()) as seen:
+        anyio.run(main)
+    turns = [op for op in seen.operations if op.kind == "agent.invoke"]
+    assert [op.request.inputs for op in turns] == ["first", "second", "third"]
+    assert [op.status for op in turns] == ["success"] * 3
+    assert [op.usage.llm_calls for op in turns] == ([2, 0, 1] if busy else [1, 1, 1])
+    assert sum(op.usage.total_tokens for op in turns) == line.tokens
+    assert len(results) == len(line) - busy
+
+
 def test_a_client_goes_on_after_an_answer() -> None:
     hooks, line = Hooks(), Script()
 

@@ -186,7 +186,29 @@ def test_what_a_permission_callback_makes_of_an_input_is_gated_too(tmp_path: Pat
     assert told
     assert not where.exists()
     assert "not this one" in line.told("toolu_1")
-    assert sorted(statuses(seen, "tool.execute")) == ["error", "rejected"]
+    assert statuses(seen, "tool.execute") == ["cancelled", "rejected"]
+
+
+@pytest.mark.parametrize("phase", ["before", "after"])
+def test_a_tool_whose_input_a_permission_callback_changes_is_one_call(tmp_path: Path, phase: str) -> None:
+    hooks, where = Hooks(), tmp_path / "trace"
+
+    @getattr(hooks, phase)("tool.execute", timeout=PATIENCE)
+    def check(op: Operation) -> None:
+        if phase == "after" and "trace" in repr(op.request.arguments):
+            raise Reject("not this result")
+
+    async def permit(_name: str, given: dict[str, Any], _context: Any) -> Any:
+        return sdk.PermissionResultAllow(updated_input={**given, "command": wrote(where)})
+
+    line = Script(Reply(calls=(bash("echo hi"),)))
+    with recorder(hooks) as seen:
+        ask(line, permission_mode="default", can_use_tool=permit, settings='{"permissions": {"ask": ["Bash(*)"]}}')
+    assert where.exists()
+    assert ("not this result" if phase == "after" else "wrote") in line.told("toolu_1")
+    (turn,) = [op for op in seen.operations if op.kind == "agent.invoke"]
+    assert turn.usage.tool_calls == 1
+    assert [op.called for op in seen.operations if op.kind == "tool.execute"] == [False, True]
 
 
 def test_what_the_application_denies_is_no_operation(tmp_path: Path) -> None:

@@ -113,6 +113,29 @@ def test_the_model_is_told_of_a_refused_hand_off(make: Make, llm: type[Delegatin
     assert not body.runs
 
 
+@models
+def test_a_refused_hand_off_is_asked_for_again_by_the_next_task(llm: type[Delegating], hooks: Hooks) -> None:
+    asked: list[str] = []
+
+    @hooks.before("agent.delegate")
+    def not_yet(op: Operation) -> None:
+        asked.append(op.name)
+        if len(asked) == 1:
+            raise Reject("Not yet")
+
+    body = Body()
+    first, second = (
+        crewai.Agent(role=role, goal="Answer.", backstory="x", llm=llm(), allow_delegation=True)
+        for role in ("one", "other")
+    )
+    spanhook.instrument(hooks)
+    made = crewai.Crew(agents=[first, second, finder(body)], tasks=[task(first), task(second)])
+    told = [one.raw for one in made.kickoff(INPUTS).tasks_output]
+    assert told[0].endswith("Hand-off to finder rejected: Not yet")
+    assert told[1].endswith(Reply.text)
+    assert (len(asked), body.runs) == (2, 1)
+
+
 def test_a_hand_off_can_be_answered(hooks: Hooks) -> None:
     hooks.before("agent.delegate")(lambda op: op.respond("An answer."))
     body = Body()

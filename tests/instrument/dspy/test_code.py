@@ -215,3 +215,63 @@ def test_an_agent_inside_of_a_program_is_one_of_its_own(server: OpenAIServer, lm
     with recorder(Hooks()) as seen, dspy.context(lm=lm), suppress(Exception):
         Asking()(question="6 * 7?")
     assert ("invoke_agent ReActV2", "invoke_agent Asking") in nested(seen)
+
+
+# ------------------------------------------------------------------------------------------------- code that is kept
+
+flexible = pytest.mark.skipif(not hasattr(dspy, "Flex"), reason="this version of DSPy has no Flex")
+SOURCE = """
+class Written(dspy.Module):
+    def forward(self, question):
+        return dspy.Prediction(answer=str(look_up(n=6)))
+"""
+
+
+def written(calls: list[int], make: Any) -> Any:
+    def look_up(n: int) -> int:
+        """Look it up."""
+        calls.append(n)
+        return 42
+
+    program = dspy.Flex("question -> answer", tools=[make(look_up)], interpreter_factory=local)
+    program._bind_code(SOURCE)
+    return program
+
+
+@flexible
+@pytest.mark.parametrize("make", [lambda function: function, dspy.Tool], ids=["function", "Tool"])
+def test_a_program_that_a_model_has_written_is_code_and_its_tools_are_inside_of_it(make: Any) -> None:
+    calls: list[int] = []
+    with recorder(Hooks()) as seen:
+        assert written(calls, make)(question="6?").answer == "42"
+    assert calls == [6]
+    assert nested(seen) == [
+        ("execute_tool look_up", f"execute_tool {PYTHON}"),
+        (f"execute_tool {PYTHON}", "invoke_agent Flex"),
+        ("invoke_agent Flex", ""),
+    ]
+
+
+@flexible
+@pytest.mark.parametrize("name", ["look_up", PYTHON])
+def test_what_it_calls_is_refused(name: str) -> None:
+    calls: list[int] = []
+    hooks = Hooks()
+
+    @hooks.before("tool.execute", names={name})
+    def refuse(_op: Operation) -> None:
+        raise Reject("Not today")
+
+    spanhook.instrument(hooks)
+    with pytest.raises(Exception, match="Not today"):
+        written(calls, lambda function: function)(question="6?")
+    assert calls == []
+
+
+@flexible
+def test_a_program_that_a_model_has_written_is_answered() -> None:
+    hooks, calls = Hooks(), list[int]()
+    hooks.before("tool.execute", names={PYTHON})(lambda op: op.respond({"answer": "none"}))
+    spanhook.instrument(hooks)
+    assert written(calls, dspy.Tool)(question="6?").answer == "none"
+    assert calls == []

@@ -150,6 +150,27 @@ def test_an_answer_in_several_responses_is_one(stream: bool, hooked: bool) -> No
     assert results == ([f"first{Reply.text}"] if hooked else [])
 
 
+@pytest.mark.parametrize("hooked", [False, True])
+def test_what_a_model_has_said_before_it_fails_goes_out_unless_hooks_have_to_decide(hooked: bool) -> None:
+    class Failing(Own):
+        async def generate_content_async(self, llm_request: Any, stream: bool = False) -> AsyncIterator[Any]:
+            yield LlmResponse(content=content("all", "model"))
+            raise OSError("too late")
+
+    hooks, got = Hooks(), list[Any]()
+    if hooked:
+        hooks.after("llm.call")(lambda op: None)
+
+    async def main() -> None:
+        async for response in Failing().generate_content_async(request()):
+            got.append(response.content.parts[0].text)
+
+    with recorder(hooks) as seen, pytest.raises(OSError, match="too late"):
+        asyncio.run(main())
+    assert got == ([] if hooked else ["all"])
+    assert [op.status for op in seen.operations] == ["error"]
+
+
 def test_a_stream_that_is_left_early_is_abandoned() -> None:
     async def leave() -> None:
         made = own(Body(), "one two three").generate_content_async(request(), stream=True)

@@ -148,6 +148,72 @@ def test_an_agent_of_ones_own_is_gated_and_one_that_overrides_is_one_operation()
     assert asks == ["outer", "inner"]
 
 
+def test_an_agent_with_the_name_of_the_one_that_runs_it_is_gated() -> None:
+    hooks, body = Hooks(), Body()
+    runs = list[str | None]()
+
+    @hooks.before("agent.invoke")
+    def refuse_the_second(op: Operation) -> None:
+        runs.append(op.name)
+        if len(runs) > 1:
+            raise Reject("not today")
+
+    class Around(agents.BaseAgent):
+        async def _run_async_impl(self, ctx: Any) -> Any:
+            async for event in agent(own(body), name="helper").run_async(ctx):
+                yield event
+
+    with recorder(hooks), pytest.raises(Reject, match="not today"):
+        asyncio.run(events_of(runner(Around(name="helper"))))
+    assert (runs, body.runs) == (["helper", "helper"], 0)
+
+
+def refusing_milk() -> Hooks:
+    hooks = Hooks()
+
+    @hooks.before("agent.invoke")
+    def refuse(op: Operation) -> None:
+        if "milk" in repr(op.request.messages):
+            raise Reject("no milk")
+
+    return hooks
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_runner_that_overrides_another_is_asked_anew_if_it_asks_for_something_else(in_place: bool) -> None:
+    class Other(Runner):
+        async def run_async(self, **given: Any) -> Any:
+            if in_place:
+                given["new_message"].parts[0].text = "milk"
+            else:
+                given["new_message"] = content("milk")
+            async for event in super().run_async(**given):
+                yield event
+
+    body = Body()
+    made = runner(agent(own(body)))
+    made.__class__ = Other
+    with recorder(refusing_milk()), pytest.raises(Reject, match="no milk"):
+        asyncio.run(events_of(made))
+    assert body.runs == 0
+
+
+def test_a_run_of_the_same_runner_inside_of_its_run_is_one_of_its_own() -> None:
+    held, inner = list[Any](), list[Any]()
+
+    class Again(agents.BaseAgent):
+        async def _run_async_impl(self, ctx: Any) -> Any:
+            if ctx.user_content.parts[0].text == "milk":
+                inner.append(ctx)
+            async for event in held[0].run_async(**asked(new_message=content("milk"))):
+                yield event
+
+    held.append(runner(Again(name="again")))
+    with recorder(refusing_milk()), pytest.raises(Reject, match="no milk"):
+        asyncio.run(events_of(held[0]))
+    assert not inner
+
+
 def test_runs_at_the_same_time_are_counted_apart() -> None:
     totals, hooks = list[tuple[str | None, int]](), Hooks()
     hooks.after("agent.invoke")(lambda op: totals.append((op.identity.session_id, op.usage.input_tokens)))

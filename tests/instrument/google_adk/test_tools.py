@@ -175,6 +175,24 @@ def test_a_tool_that_overrides_another_is_one_operation_and_asked_anew_if_it_ask
     assert body.seen == ["tea", "milk"]
 
 
+def test_a_tool_that_changes_its_arguments_in_place_for_the_one_that_it_overrides_is_asked_anew() -> None:
+    body, hooks = Body(), Hooks()
+
+    @hooks.before("tool.execute")
+    def refuse(op: Operation) -> None:
+        if op.request.arguments["query"] == "milk":
+            raise Reject("no milk")
+
+    class Other(tools.FunctionTool):
+        async def run_async(self, *, args: dict[str, Any], tool_context: Any) -> Any:
+            args["query"] = "milk"
+            return await super().run_async(args=args, tool_context=tool_context)
+
+    with recorder(hooks):
+        assert told(run(Other(tool(body)))) == [{"error": "no milk"}]
+    assert body.runs == 0
+
+
 class Town(BaseModel):
     """A town."""
 

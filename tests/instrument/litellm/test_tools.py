@@ -156,6 +156,44 @@ def test_the_model_is_told_of_a_refusal(asking: Asking, outside: Outside, server
     assert told(server) == "Tool call rejected: Not today"
 
 
+def _responding(given: dict[str, Any]) -> Any:
+    tool = {"type": "function", "name": SEARCH, "parameters": {}}
+    tools = [tool] if given["tools"][0]["type"] == "function" else given["tools"]
+    rest = {name: one for name, one in given.items() if name not in ("messages", "tools")}
+    return litellm.aresponses(input="tea", tools=tools, **rest)
+
+
+def _searching(given: dict[str, Any]) -> Any:
+    """A search that LiteLLM makes for a request of messages whose only tool that is, without asking the model."""
+    tool = {"name": SEARCH, "input_schema": {"type": "object", "properties": {}}}
+    rest = {name: one for name, one in given.items() if name not in ("messages", "tools")}
+    messages = [{"role": "user", "content": "tea"}]
+    return litellm.anthropic_messages(messages=messages, max_tokens=100, tools=[tool], **rest)
+
+
+@pytest.mark.parametrize("refused", [False, True])
+@pytest.mark.parametrize(("form", "tool"), [(_responding, "code"), (_responding, "search"), (_searching, "search")])
+def test_it_is_gated_in_other_forms_of_requests(
+    form: Any, tool: str, refused: bool, outside: Outside, request: pytest.FixtureRequest
+) -> None:
+    given, hooks = request.getfixturevalue(tool), Hooks()
+    asked = list[Any]()
+
+    @hooks.before("tool.execute")
+    def refuse(op: Operation) -> None:
+        asked.extend(op.request.arguments.values())
+        if refused:
+            raise Reject("Not today")
+
+    async def main() -> Any:
+        return await form(given)
+
+    spanhook.instrument(hooks)
+    asyncio.run(main())
+    assert asked == [{"code": "6 * 7", "search": "tea"}[tool]]
+    assert outside.asked == ([] if refused else asked)
+
+
 def test_a_stopped_run_ends(asking: Asking, outside: Outside, server: OpenAIServer) -> None:
     hooks = Hooks()
 

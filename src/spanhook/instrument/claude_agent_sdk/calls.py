@@ -10,7 +10,9 @@ from spanhook.instrument.claude_agent_sdk.lasting import Lasting
 from spanhook.instrument.claude_agent_sdk.tools import (
     AGENT_TOOLS,
     DELEGATION,
+    DELEGATION_USED,
     STARTED,
+    STARTED_USED,
     TOOL,
     TOOL_USED,
     Started,
@@ -18,7 +20,7 @@ from spanhook.instrument.claude_agent_sdk.tools import (
     agent_of,
     tool_amend,
 )
-from spanhook.model import Opening
+from spanhook.model import Adapter, Opening
 
 Said = dict[str, Any]
 """What a hook answers the program."""
@@ -91,7 +93,6 @@ class Call:
         self.lasting: Lasting | None = None
         self.run: Lasting | None = None
         self.agent_id = ""
-        self._inner: list[Lasting] = []
 
     @property
     def inside(self) -> Context:
@@ -128,17 +129,25 @@ class Call:
         return None
 
     async def again(self, given: Mapping[str, Any]) -> BaseException | None:
-        """Ask the gates about another input for it, as about a call inside of it."""
-        lasting = Lasting(self._opening, TOOL, self.use, (dict(given),), self.inside)
-        if not await lasting.begin():
-            return lasting.error or HookError("a tool cannot be answered for once its input has changed")
-        self._inner.append(lasting)
-        self.given = lasting.args[0]
-        return None
+        """Ask the gates about another input for it; it is not made with the one before."""
+        for one in (self.run, self.lasting):
+            if one is not None and one.open:
+                if one.record is not None:
+                    one.record.called = False
+                await one.end(asyncio.CancelledError())
+        self.run = self.answer = self.given = None
+        return await self.begin(given)
 
     async def used(self, given: Mapping[str, Any]) -> BaseException | None:
         """Tell the gates of an input that they were not asked about, and that the tool has had all the same."""
-        lasting = Lasting(self._opening, TOOL_USED, self.use, (dict(given),), self.inside)
+        if self.use.name not in AGENT_TOOLS:
+            return await self._tell(TOOL_USED, self.use, dict(given))
+        refused = await self._tell(DELEGATION_USED, self.use, dict(given))
+        run = Started(agent_of(given), self.use.call_id)
+        return refused or await self._tell(STARTED_USED, run, given.get("prompt") or "")
+
+    async def _tell(self, adapter: Adapter, use: Use, given: Any) -> BaseException | None:
+        lasting = Lasting(self._opening, adapter, use, (given,), self.inside)
         if await lasting.begin():
             await lasting.end()
         return lasting.error
@@ -151,8 +160,6 @@ class Call:
         lasting = self.lasting
         if lasting is None or not lasting.open:
             return result, None
-        for one in reversed(self._inner):
-            await one.end()
         if self.run is not None and in_background(result):
             self.agent_id = str(result.get("agentId") or "")
         else:
@@ -172,7 +179,7 @@ class Call:
     async def failed(self, error: BaseException | None = None) -> None:
         """It has failed, or was not made after all."""
         self.use.failed = True
-        for one in (*reversed(self._inner), self.run, self.lasting):
+        for one in (self.run, self.lasting):
             if one is not None and one.open:
                 await one.end(error or asyncio.CancelledError())
 

@@ -48,6 +48,7 @@ class Session:
         self._talks = Conversations(opening, str(getattr(options, "model", None) or ""))
         self._query: Any = None
         self._turns: list[Lasting] = []
+        self._behind: list[Lasting] = []
         self._waking: dict[str, list[Any]] = {}
         self._stopped: BaseException | None = None
         self._left: Callable[[], BaseException] = GeneratorExit
@@ -88,7 +89,7 @@ class Session:
         turn = Lasting(self._opening, TURN, facts, (content,), dropped=GeneratorExit)
         if await turn.begin():
             self._turns.append(turn)
-            self._talks.context = turn.context
+            self._talks.context = self._turns[0].context
         return turn
 
     # ----------------------------------------------------------------- what the program says
@@ -109,6 +110,8 @@ class Session:
     async def _system(self, said: Mapping[str, Any]) -> None:
         if said.get("subtype") == "task_started":
             self._talks.note_agent(said.get("task_id"), str(said.get("tool_use_id") or MAIN))
+        if said.get("subtype") == "session_state_changed" and said.get("state") == "idle":
+            await self._end_taken_in()
         if said.get("subtype") != "init":
             return
         self._session_id = str(said.get("session_id") or self._session_id)
@@ -147,11 +150,23 @@ class Session:
         self._stopped = None
         await self.uses.drop(all_of_them=stopped is not None)
         turn = self._turns.pop(0) if self._turns else None
+        self._behind = list(self._turns)
+        for one in reversed(self._behind):
+            one.instance.said, self._talks.context = said, one.context
         if turn is not None:
             turn.instance.said = said
             await turn.end(stopped)
             stopped = turn.error or stopped
         return None if stopped is None else (Refused(stopped),)
+
+    async def _end_taken_in(self) -> None:
+        """The program has nothing left to do: what was written while a turn was under way, it has taken into that."""
+        taken_in, self._behind = self._behind, []
+        for turn in [one for one in taken_in if one in self._turns]:
+            self._turns.remove(turn)
+            await turn.end()
+        for turn in self._turns[:1]:
+            self._talks.context = turn.context
 
     async def _request(self, said: Mapping[str, Any]) -> None:
         """The program asks something: a hook, among others."""
@@ -161,7 +176,7 @@ class Session:
         given: Mapping[str, Any] = asked.get("input") or {}
         event, request_id = str(given.get("hook_event_name")), str(said.get("request_id"))
         if not isinstance(self._callback(str(asked.get("callback_id"))), Ours):
-            self.uses.theirs(event, given).asked(request_id)
+            self.uses.asked(event, given, request_id)
         elif event == "PreToolUse":
             await self._talks.end_answer(self._talks.gated(given).key)
 
@@ -258,12 +273,7 @@ _HEARING: dict[Any, Any] = {
 
 
 class Ours:
-    """Our hook for one event.
-
-    Args:
-        event: The event.
-        session: Whose it is.
-    """
+    """Our hook for one event of a session."""
 
     def __init__(self, event: str, session: Session) -> None:
         self._answer = {

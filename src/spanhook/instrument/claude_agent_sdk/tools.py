@@ -1,6 +1,7 @@
 """Tools that the program uses, and agents that it starts by one: how they are read, and what hooks may change."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from spanhook import semconv
@@ -220,3 +221,8 @@ STARTED = Adapter(
     takes=frozenset(("inputs", "messages")),
     answer=tool_answer,
 )
+DELEGATION_USED, STARTED_USED = (
+    replace(one, layer=f"{one.layer}_used", rewrite=None, takes=frozenset(), answer=_no_answer, made_elsewhere=True)
+    for one in (DELEGATION, STARTED)
+)
+"""An agent that the program has started without asking, or with another prompt than it has asked for."""

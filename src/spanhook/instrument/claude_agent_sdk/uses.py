@@ -46,6 +46,11 @@ class Uses:
         """What the hooks of the application answer about one use of a tool."""
         return self._theirs.setdefault((event, str(given.get("tool_use_id"))), Theirs())
 
+    def asked(self, event: str, given: Mapping[str, Any], request_id: str) -> None:
+        """The program asks a hook of the application."""
+        if event in EVENTS:  # ours waits for no others
+            self.theirs(event, given).asked(request_id)
+
     def dropped(self, request_id: str) -> None:
         """The program waits no longer for what it has asked a hook of the application."""
         for theirs in self._theirs.values():

@@ -65,6 +65,7 @@ class CrewAIInstrumentor(Instrumentor):
         _point(
             "tools.agent_tools.base_agent_tools:BaseAgentTool._execute", "delegations:DELEGATION", "delegations:chosen"
         ),
+        _signal("agents.cache.cache_handler:CacheHandler.add", "delegations:cached"),
         _signal("agent.core:Agent._check_execution_error", "refusals:failed"),
         _signal("llms.base_llm:BaseLLM._track_token_usage_internal", "responses:counted"),
         _signal(

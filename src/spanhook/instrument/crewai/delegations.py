@@ -1,12 +1,13 @@
 """Coworkers: the tools by which an agent, such as a crew's manager, has another do something or asks it.
 
 The other agent's task is an operation inside of this one, which is inside of the tool's. A refusal is what the tool
-returns, so the model is told of it and goes on.
+returns, so the model is told of it and goes on. Versions that cache what these tools return do not cache that.
 """
 
 from typing import Any
 
 from spanhook import semconv
+from spanhook.instrument.crewai.arguments import CACHED
 from spanhook.instrument.crewai.arguments import DELEGATED as CALL
 from spanhook.instrument.crewai.runs import PROVIDER, name_of, run_output, text_of
 from spanhook.model import Adapter, Args, Attributes, Kwargs, Request, current_record
@@ -52,8 +53,21 @@ def delegation_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) 
     return text_of(value, "a coworker's answer is text or messages")
 
 
+class Refusal(str):
+    """What a tool returns of a refused hand-off: text that is not to be found again."""
+
+    __slots__ = ()
+
+
 def delegation_rejected(instance: Any, args: Args, kwargs: Kwargs, reason: str) -> str:
-    return f"Hand-off to {name_of(_coworker(instance, args, kwargs))} rejected: {reason}"
+    return Refusal(f"Hand-off to {name_of(_coworker(instance, args, kwargs))} rejected: {reason}")
+
+
+def cached(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    """The cache of tools' results was given one: nothing is kept of a refusal, which holds for one call."""
+    if not isinstance(CACHED.given(args, kwargs, "output"), Refusal):
+        return args, kwargs
+    return CACHED.having(args, kwargs, output=None)
 
 
 DELEGATION = Adapter(

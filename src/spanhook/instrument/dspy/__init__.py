@@ -103,6 +103,15 @@ class DSPyInstrumentor(Instrumentor):
         ),
         _code("program_of_thought:ProgramOfThought", "CODE"),
         _code("rlm:RLM", "RLM_CODE"),
+        Point(
+            module="dspy.predict.flex.bridge",
+            name="BridgeRuntime.forward",
+            adapter=f"{_HERE}.flex:FLEX_CODE",
+            optional=True,
+        ),
+        Signal(
+            module="dspy.predict.flex.bridge", name="_tool_entrypoint", before=f"{_HERE}.flex:entered", optional=True
+        ),
         *_attempts(),
         *_outlets(),
         Signal(

@@ -9,6 +9,7 @@ from typing import Any, cast
 from spanhook.instrument.functions import Functions
 from spanhook.instrument.signatures import Signature
 
+PYTHON = "python_interpreter"
 _CALL = Signature("code", "interpreter")
 _RLM_CALL = Signature("repl", "code", "input_args")
 
@@ -20,7 +21,7 @@ def _text(value: Any) -> str:
 def _functions(call: Signature) -> Functions:
     return Functions(
         layer="dspy.code",
-        name=lambda _instance, _args, _kwargs: "python_interpreter",
+        name=lambda _instance, _args, _kwargs: PYTHON,
         arguments=lambda _instance, args, kwargs: {"code": call.given(args, kwargs, "code")},
         with_arguments=lambda _instance, args, kwargs, given: call.having(args, kwargs, **given),
     )

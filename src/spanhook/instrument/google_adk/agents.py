@@ -29,7 +29,10 @@ def chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
 
 def _is_root(op: Record, agent: Any) -> bool:
     """Whether the run of ``op`` is the agent's. Workflows run copies of agents."""
-    return op.adapter is RUN and name_of(op.instance.agent) == name_of(agent)
+    if op.adapter is not RUN:
+        return False
+    root = op.instance.agent
+    return root is agent or (type(root) is type(agent) and name_of(root) == name_of(agent))
 
 
 def _context(args: Args, kwargs: Kwargs) -> Any:

@@ -12,10 +12,10 @@ from google.adk.agents.base_agent import BaseAgent
 from google.adk.events.event import Event
 
 from spanhook import semconv
-from spanhook.instrument.google_adk.contents import read, read_all, rewritten, said
+from spanhook.instrument.google_adk.contents import FORMAT, read, read_all, rewritten, said
 from spanhook.instrument.google_adk.events import Events, event_of, event_output
 from spanhook.instrument.identities import ids_in
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Request, current_record
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Request, current_record, gated_by
 
 PROVIDER = "google_adk"
 
@@ -25,11 +25,11 @@ def name_of(agent: Any) -> str:
     return str(getattr(agent, "name", None) or type(agent).__name__)
 
 
-def chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
+def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     """The adapter of a run; ``None`` for one that goes on in a method that it overrides."""
     op = current_record()
-    is_same = op is not None and op.adapter in (RUN, WORKFLOW) and op.instance is instance
-    if is_same and op is not None and op.called and not op.ended:
+    is_inside = op is not None and op.adapter in (RUN, WORKFLOW) and op.instance is instance and op.called
+    if op is not None and is_inside and not op.ended and gated_by(op) == run_carries(instance, args, kwargs):
         return None
     return RUN if isinstance(getattr(instance, "agent", None), BaseAgent) else WORKFLOW
 
@@ -58,6 +58,20 @@ def run_request(instance: Any, _args: Args, kwargs: Kwargs) -> Request:
         system=system if isinstance(system, str) else "",
         inputs=kwargs.get("new_message"),
     )
+
+
+def run_carries(_instance: Any, _args: Args, kwargs: Kwargs) -> Carried:
+    """What is asked, and in which session."""
+    where = (str(kwargs.get(name) or "") for name in ("user_id", "session_id", "invocation_id"))
+    return [*FORMAT.carries({"contents": _asked(kwargs)}), *where]
+
+
+def run_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    """Note what the gates have let pass: a method that overrides another may change it in place."""
+    op = current_record()
+    if op is not None:
+        op.gated = run_carries(instance, args, kwargs)
+    return args, kwargs
 
 
 def run_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
@@ -108,6 +122,8 @@ RUN = Adapter(
     answer=run_answer,
     chunks=Events,
     answer_chunks=run_events,
+    prepare=run_prepare,
+    carries=run_carries,
     hosts=True,
     pools=True,
 )

@@ -30,6 +30,7 @@ from spanhook.model import (
     Request,
     Usage,
     current_record,
+    gated_by,
     in_order,
 )
 
@@ -62,8 +63,7 @@ def _goes_on(tool: Any, arguments: Mapping[str, Any]) -> bool:
     op = current_record()
     if op is None or op.adapter not in (TOOL, LIVE) or not op.called or op.ended:
         return False
-    asked = _arguments(op.instance, op.args, op.kwargs)
-    return _tool(op.instance, op.args, op.kwargs) is tool and in_order(asked) == in_order(arguments)
+    return _tool(op.instance, op.args, op.kwargs) is tool and gated_by(op) == [in_order(arguments)]
 
 
 def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:

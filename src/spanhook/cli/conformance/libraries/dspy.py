@@ -106,6 +106,49 @@ class Program(dspy.Module):
         return self.forward(question)
 
 
+class Interpreter:
+    """Counts what it is to run, but for what defines the tools of a program."""
+
+    def __init__(self, body: Body) -> None:
+        self.body = body
+        self.tools: dict[str, Any] = {}
+
+    def start(self) -> None:
+        """It is always there."""
+
+    def shutdown(self) -> None:
+        """It is always there."""
+
+    def execute(self, code: str, variables: Any = None) -> str:
+        del variables
+        if not code.lstrip().startswith("def "):
+            self.body.run(code)
+        return FOUND
+
+    __call__ = execute
+
+
+def nothing() -> None:
+    """Do nothing."""
+
+
+def coder(body: Body) -> Any:
+    """A program whose model writes code once, and then answers."""
+    given: dict[str, Any] = {"tools": [nothing], "max_iters": 1}
+    if not hasattr(dspy, "RLM"):
+        program = dspy.CodeAct("question -> answer", **given)
+        program.interpreter = Interpreter(body)
+        return program
+    return dspy.CodeAct("question -> answer", **given, interpreter_factory=lambda: Interpreter(body))
+
+
+def _coded(program: Any) -> Any:
+    written, said = {"generated_code": "print(1)", "finished": "True"}, {"reasoning": "So.", "answer": FOUND}
+    with dspy.context(lm=dspy.utils.DummyLM([written, said])), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return program(question=ASK).answer
+
+
 async def _later(lm: Any, **asked: Any) -> Any:
     if _litellm is not None:
         _litellm.renew()
@@ -191,6 +234,7 @@ SUBJECTS: tuple[Subject, ...] = (
     Subject("a DSPy tool", "tool.execute", tool, TOOL_WAYS, {}, asked=ASK, said=FOUND),
     Subject("an async DSPy tool", "tool.execute", async_tool, {"acall": TOOL_WAYS["acall"]}, {}, asked=ASK, said=FOUND),
     Subject("a DSPy program", "agent.invoke", Program, PROGRAM_WAYS, {}, answer={"answer": "an answer"}),
+    Subject("code that a DSPy program runs", "tool.execute", coder, {"CodeAct": _coded}, {}, raises=False),
     *(_CALLED if hasattr(dspy.ToolCalls.ToolCall, "execute") else ()),
     *(_EMBEDDERS if find_spec("numpy") is not None else ()),
 )
