@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,6 +57,22 @@ def test_one_of_them_is_enough(first: bool, other: Point, load: bool, caplog: py
         if load:
             assert library.states[str(other)] == MISSING
     assert not caplog.records
+
+
+def test_a_part_that_cannot_be_imported_here_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    part = tmp_path / "in_pieces"
+    part.mkdir()
+    (part / "__init__.py").write_text("Optional = None\nclass Own(Optional()): ...\n")  # no ImportError
+    (part / "inner.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    here, other = work(stub.__name__, "Library.work"), work("in_pieces.inner", "Library.work")
+    library = bound(here, other)
+    with binding(library, load=True):
+        assert library.states == {str(here): BOUND, str(other): MISSING}
+        assert library.required_states() == [(str(here), BOUND)]
+    library = bound(other)
+    with binding(library, load=True):
+        assert library.required_states() == [(str(other), WAITING)]  # which no requirement is met by
 
 
 @pytest.mark.parametrize("other", [work("tests.stub", "Other.gone"), NOWHERE, INSIDE])

@@ -33,5 +33,5 @@ def _is_gone(entry: Any, states: Mapping[str, str]) -> bool:
 def _exists(module: str) -> bool:
     try:
         return module in sys.modules or find_spec(module) is not None
-    except ImportError:
-        return False  # what it would be in is no package
+    except Exception:
+        return False  # what it would be in is no package, or cannot be imported here

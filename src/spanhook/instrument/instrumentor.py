@@ -303,7 +303,7 @@ class Instrumentor(BaseInstrumentor):
         for module in dict.fromkeys(entry.module for entry in self.table):
             try:
                 importlib.import_module(module)
-            except ImportError as error:
+            except Exception as error:  # what an optional part that is not installed leads to is not always ImportError
                 log.debug("spanhook: %s: %s", module, error)
                 self.bindings.lack(module)
         self.bindings.settle()

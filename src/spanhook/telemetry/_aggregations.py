@@ -150,7 +150,7 @@ def find(consumer: Any, instrument: Any, attributes: Mapping[str, Any]) -> tuple
                 return None  # from SDK 1.45.2 on: aggregations of deltas are discarded as they are collected
             kept = match._view._attribute_keys
             left = attributes if kept is None else {key: attributes[key] for key in attributes if key in kept}
-            # A copy, as other threads add to it; `list(....items())` makes tuples, so collecting garbage can let them in.
+            # A copy, as other threads add to it. A list of its items is not safe: new tuples can start a collection.
             aggregations: dict[Any, Any] = match._attributes_aggregation.copy()
             key = next((key for key, one in aggregations.items() if one._attributes == left), None)
             aggregation = aggregations.get(key)

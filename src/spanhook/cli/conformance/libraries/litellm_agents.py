@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
@@ -166,4 +167,4 @@ LOOP_WAYS: dict[str, Use] = {"run_tool_loop": _looped, "arun_tool_loop": _aloope
 TURN_WAYS: dict[str, Use] = (
     {"agent": _ran, "streamed agent": _streamed, "aagent": _aran, "streamed aagent": _astreamed} if HAS_AGENTS else {}
 )
-A2A_WAYS: dict[str, Use] = {"asend_message": _sent} if HAS_AGENTS else {}
+A2A_WAYS: dict[str, Use] = {"asend_message": _sent} if HAS_AGENTS and find_spec("a2a") else {}
