@@ -205,6 +205,7 @@ def test_a_provider_that_hooks_set(odd: subprocess.CompletedProcess[str]) -> Non
     assert signals[0]["provider"] == "opentelemetry.sdk.trace.TracerProvider"
 
 
+@pytest.mark.slow
 def test_overrides_that_cannot_be_bound(odd: subprocess.CompletedProcess[str]) -> None:
     report = json.loads(odd.stdout)
 
@@ -217,6 +218,7 @@ def test_overrides_that_cannot_be_bound(odd: subprocess.CompletedProcess[str]) -
     assert all(name in warning["text"] for name in found["ungated"])
 
 
+@pytest.mark.slow
 def test_what_is_not_bound_and_what_traces_itself(odd: subprocess.CompletedProcess[str]) -> None:
     report = json.loads(odd.stdout)
 
