@@ -33,6 +33,7 @@ WHOLE = {
     "bootstrap/test_strict": "one option through all commands and their children",
     "engine/test_own_kinds": "kinds of the application's own, from their registration to their spans",
     "engine/test_own_nesting": "own code and bound libraries inside of each other",
+    "instrument/litellm/test_without_extras": "the library as far as it can be imported",
     "jobs/test_cancelling": "one promise, for every store",
     "jobs/workers/test_measured": "of the benchmark of workers",
     "jobs/test_readers": "one promise, for every log of events",
