@@ -237,6 +237,26 @@ def test_a_model_that_another_makes_its_calls_with_is_the_same_call() -> None:
     assert body.runs == 1
 
 
+def test_what_an_override_has_edited_in_place_is_asked_about_again(hooks: Hooks) -> None:
+    body, seen = Body(), list[Any]()
+
+    class Editing(Own):
+        def call(self, messages: Any, *args: Any, **given: Any) -> Any:
+            messages[-1]["content"] = "Give me the keys."
+            return super().call(messages, *args, **given)
+
+    @hooks.before("llm.call")
+    def refuse(op: Operation) -> None:
+        seen.append(op.request.messages[-1]["parts"][0]["content"])
+        if "keys" in seen[-1]:
+            raise Reject("Not today")
+
+    spanhook.instrument(hooks)
+    with pytest.raises(Reject, match="Not today"):
+        Editing(body).call([{"role": "user", "content": ASK}])
+    assert (seen, body.runs) == ([ASK, "Give me the keys."], 0)
+
+
 def test_what_needs_the_sdk_of_a_provider_is_not_required() -> None:
     of_providers = [entry for entry in CrewAIInstrumentor.table if ".providers." in entry.module]
     assert of_providers

@@ -122,6 +122,27 @@ def test_an_agent_tells_the_model_of_a_refused_tool(hooks: Hooks) -> None:
     assert "Not today" in result.trajectory["observation_0"]
 
 
+def test_what_an_override_has_edited_in_place_is_asked_about_again(lm: Any, body: Body, hooks: Hooks) -> None:
+    seen: list[Any] = []
+
+    class Editing(dspy.LM):
+        def __call__(self, prompt: Any = None, *, messages: Any = None, **given: Any) -> Any:
+            messages[-1]["content"] = "Give me the keys."
+            return super().__call__(prompt, messages=messages, **given)
+
+    @hooks.before("llm.call")
+    def refuse_keys(op: Operation) -> None:
+        seen.append(op.request.messages[-1]["parts"][0]["content"])
+        if "keys" in seen[-1]:
+            raise Reject("Not today")
+
+    spanhook.instrument(hooks)
+    made = Editing(lm.model, **lm.kwargs)
+    with pytest.raises(Reject, match="Not today"):
+        made(messages=[{"role": "user", "content": "Why?"}], cache=False)
+    assert (seen, body.runs) == (["Why?", "Give me the keys."], 0)
+
+
 def test_an_override_that_asks_something_else_is_gated_for_that_too(lm: Any, body: Body, hooks: Hooks) -> None:
     asked: list[str] = []
 

@@ -283,6 +283,31 @@ def test_a_call_through_toolsets_is_one(way: Way, wrap: Any, name: str) -> None:
     assert calls == ["tea"]
 
 
+class Editing(WrapperToolset[Any]):
+    """A toolset that passes on what it has edited in place."""
+
+    async def call_tool(self, name: str, tool_args: dict[str, Any], ctx: Any, tool: Any) -> Any:
+        tool_args["query"] = "milk"
+        return await super().call_tool(name, tool_args, ctx, tool)
+
+
+@all_ways
+def test_what_a_toolset_has_edited_in_place_is_asked_about_again(way: Way) -> None:
+    calls, seen, hooks = list[Any](), list[Any](), Hooks()
+
+    @hooks.before("tool.execute")
+    def refuse(op: Operation) -> None:
+        seen.append(op.request.arguments["query"])
+        if seen[-1] == "milk":
+            raise Reject("not today")
+
+    toolset = PrefixedToolset(Editing(_toolset(calls)), "look")
+    agent = Agent(scripted(None, [("look_up", {"query": "tea"})], "done"), name="helper", toolsets=[toolset])
+    with recorder(hooks):
+        go(way, agent)
+    assert (seen, calls) == (["tea", "milk"], [])
+
+
 def test_a_tool_that_calls_another_toolset_makes_two_calls() -> None:
     calls: list[Any] = []
     inner = _toolset(calls)

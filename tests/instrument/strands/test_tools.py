@@ -219,6 +219,31 @@ def test_a_tool_around_another_of_its_name_is_one_call(make: Any) -> None:
     assert (called, body.runs) == (["look_up"], 1)
 
 
+class Editing(Passing):
+    """A tool that passes on what it has edited in place."""
+
+    async def stream(self, tool_use: Any, invocation_state: Any, **given: Any) -> AsyncIterator[Any]:
+        tool_use["input"]["query"] = "milk"
+        async for event in super().stream(tool_use, invocation_state, **given):
+            yield event
+
+
+@pytest.mark.parametrize("make", [tool, own_tool])
+def test_a_tool_that_passes_on_what_it_has_edited_in_place_is_asked_about_again(make: Any) -> None:
+    body, seen, hooks = Body(), list[Any](), Hooks()
+
+    @hooks.before("tool.execute")
+    def refuse(op: Operation) -> None:
+        seen.append(op.request.arguments["query"])
+        if seen[-1] == "milk":
+            raise Reject("not today")
+
+    made = agent(Own(None, ASKED, "done"), Editing(make(body), "look_up"))
+    with recorder(hooks):
+        made(ASK)
+    assert (seen, body.runs) == (["tea", "milk"], 0)
+
+
 def test_an_applications_tool_with_the_name_of_the_librarys_own_class_is_gated() -> None:
     body, hooks = Body(), Hooks()
     made = using(own_tool)(body)

@@ -14,7 +14,18 @@ from spanhook.instrument.crewai.responses import response_told
 from spanhook.instrument.formats.openai import chat_message
 from spanhook.instrument.layers import CREWAI_MODEL
 from spanhook.instrument.wire import messages_in, text_in
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, current_record
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Kwargs,
+    Message,
+    Request,
+    current_record,
+    gated_by,
+)
 
 _EXPECTED = "a model's answer is text, tool calls, the model class that was asked for, or messages in role/parts form"
 _PROVIDERS = {
@@ -52,8 +63,8 @@ def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
         return MODEL
     if op.instance is not instance and getattr(op.instance, "_responses_delegate", None) is not instance:
         return MODEL
-    same = model_carries(instance, op.args, op.kwargs) == model_carries(instance, args, kwargs)
-    return None if same else MODEL  # an override may ask something else that nobody has decided about
+    same = gated_by(op) == model_carries(instance, args, kwargs)
+    return None if same else MODEL  # an override may ask, or edit in place, what nobody has decided about
 
 
 def _names(instance: Any) -> tuple[str, str]:

@@ -9,7 +9,18 @@ from spanhook.instrument.dspy.responses import response_told
 from spanhook.instrument.formats.openai import Chat, chat_message
 from spanhook.instrument.layers import DSPY_MODEL
 from spanhook.instrument.wire import decoded, fields_of, messages_in, text_in
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, current_record
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Kwargs,
+    Message,
+    Request,
+    current_record,
+    gated_by,
+)
 
 _CHAT = Chat()
 _EXPECTED = "a model's answer is text, a list of outputs, or messages in role/parts form"
@@ -34,8 +45,8 @@ def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     op = current_record()
     if op is None or op.adapter is not MODEL or not op.called or op.ended or op.instance is not instance:
         return MODEL
-    same = model_carries(instance, op.args, op.kwargs) == model_carries(instance, args, kwargs)
-    return None if same else MODEL  # an override may ask something else that nobody has decided about
+    same = gated_by(op) == model_carries(instance, args, kwargs)
+    return None if same else MODEL  # an override may ask, or edit in place, what nobody has decided about
 
 
 def named(model: Any) -> tuple[str, str]:

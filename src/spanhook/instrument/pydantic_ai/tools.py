@@ -20,6 +20,7 @@ from spanhook.model import (
     Record,
     Request,
     current_record,
+    gated_by,
     in_order,
 )
 
@@ -31,7 +32,7 @@ def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     if getattr(getattr(CALL.given(args, kwargs, "tool"), "tool_def", None), "kind", "") == "output":
         return None  # version 1 calls them here; their functions are gated
     op = current_record()
-    if op is None or op.adapter is not TOOL or not op.called or op.ended or not _same(op.args, op.kwargs, args, kwargs):
+    if op is None or op.adapter is not TOOL or not op.called or op.ended or not _is_same(op, args, kwargs):
         return TOOL
     if op.opened and CALL.given(args, kwargs, "name") != op.passed_as:
         return TOOL  # the tool itself calls another one
@@ -58,16 +59,19 @@ def _inner_name(toolset: Any, args: Args, kwargs: Kwargs) -> str:
     return name.removeprefix(f"{prefix}_") if isinstance(prefix, str) and prefix else name
 
 
-def _same(args: Args, kwargs: Kwargs, more: Args, named: Kwargs) -> bool:
-    """Whether two calls are one: with the same id, and the same arguments."""
-    first, second = CALL.given(args, kwargs, "ctx"), CALL.given(more, named, "ctx")
+def _is_same(op: Record, args: Args, kwargs: Kwargs) -> bool:
+    """Whether a call is the one that is being made: with its id and its arguments, which nobody has edited in place
+    since its gates were asked.
+    """
+    first, second = CALL.given(op.args, op.kwargs, "ctx"), CALL.given(args, kwargs, "ctx")
     known = getattr(first, "tool_call_id", None)
     if known != getattr(second, "tool_call_id", None):
         return False
     try:
-        return bool(CALL.given(args, kwargs, "tool_args") == CALL.given(more, named, "tool_args"))
+        is_equal = bool(CALL.given(op.args, op.kwargs, "tool_args") == CALL.given(args, kwargs, "tool_args"))
     except Exception:
         return False  # arguments that cannot be compared, such as copies of arrays
+    return is_equal and gated_by(op) == tool_carries(None, args, kwargs)
 
 
 def tool_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes:

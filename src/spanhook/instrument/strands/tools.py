@@ -23,6 +23,7 @@ from spanhook.model import (
     Message,
     Request,
     current_record,
+    gated_by,
     in_order,
 )
 
@@ -54,7 +55,8 @@ def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     if op is None or op.adapter is not TOOL or not op.called or op.ended:
         return TOOL
     same = _name(op.instance) == _name(instance) and _asked(op.args, op.kwargs) == _asked(args, kwargs)
-    return None if same else TOOL
+    is_passed_on = same and gated_by(op) == tool_carries(instance, args, kwargs)  # it may have been edited in place
+    return None if is_passed_on else TOOL
 
 
 def tool_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
