@@ -57,7 +57,7 @@ class Family:
     """A method of a base class, bound there and, after ``spread``, in every subclass that overrides it.
 
     Args:
-        outside: Only methods defined outside this package are bound.
+        outside: Only methods defined outside this package, or these, with spaces between, are bound.
 
     Attributes:
         binding: What binds it in one class.
@@ -68,7 +68,7 @@ class Family:
     def __init__(
         self, base: type, attribute: str, make: Callable[[Binding], Callable[..., Any]], outside: str = ""
     ) -> None:
-        self._base, self._attribute, self._outside = base, attribute, outside
+        self._base, self._attribute, self._outside = base, attribute, outside.split()
         self._bound = ByClass(self.binding, attribute, make)
         self._lineage: Lineage | None = None
         self.bind(base)
@@ -111,7 +111,7 @@ class Family:
         return None, None
 
     def _is_inside(self, owner: type) -> bool:
-        return owner is self._base or owner.__module__.partition(".")[0] == self._outside
+        return owner is self._base or owner.__module__.partition(".")[0] in self._outside
 
     def unbound(self) -> Iterator[str]:
         """Methods that receive calls but cannot be bound."""

@@ -27,7 +27,7 @@ class Point:
             operation starts at the first step; ``"manager"`` or ``"amanager"`` for functions that return a context
             manager whose result is the operation's, and ``"acontext"`` for an async one whose block is the operation.
         overrides: Also wrap the method in every subclass that overrides it, present and future.
-        outside: With ``overrides``, wrap only methods defined outside this package: its own lead to other points.
+        outside: With ``overrides``, wrap only methods outside a package, or ``"one another"``, which lead elsewhere.
         wanted: Called with the plans by kind; the point is wrapped only while it returns true, as ``module:function``.
             It must not import the library, whose import may be in progress.
         below: With ``overrides``: the class itself may lack the method, which only subclasses have.

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from inspect import signature
 from typing import Any, cast
 
 from spanhook import semconv
@@ -10,7 +9,7 @@ from spanhook.instrument.agent_framework.chunks import AgentUpdates, waiting
 from spanhook.instrument.agent_framework.describing import PROVIDER, instructions_in, name_of, options_of
 from spanhook.instrument.agent_framework.messages import natives, read, read_all, rewritten
 from spanhook.instrument.agent_framework.responses import agent_response, agent_response_of, agent_updates, output_of
-from spanhook.instrument.agent_framework.streams import handing
+from spanhook.instrument.agent_framework.streams import handing, is_asked_for
 from spanhook.instrument.identities import as_id, ids_in
 from spanhook.instrument.signatures import Signature
 from spanhook.instrument.wire import one_prompt
@@ -20,13 +19,7 @@ CALL = Signature("messages")
 
 
 def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter:
-    streams = kwargs.get("stream") or (len(args) > 1 and _asks_for_stream(instance, args))
-    return STREAM if streams else RUN
-
-
-def _asks_for_stream(agent: Any, args: Args) -> bool:
-    """Whether a stream is asked for by place, which agents of one's own may take."""
-    return any(name == "stream" and given for name, given in zip(signature(agent.run).parameters, args, strict=False))
+    return STREAM if is_asked_for(instance.run, args, kwargs) else RUN
 
 
 def run_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:

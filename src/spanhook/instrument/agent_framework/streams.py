@@ -1,11 +1,19 @@
 """The streams that the library hands out at once, and that begin when they are read."""
 
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
+from inspect import signature
 from typing import Any
 
 from agent_framework import ResponseStream
 
 from spanhook.model import Args, Kwargs
+
+
+def is_asked_for(method: Callable[..., Any], args: Args, kwargs: Kwargs) -> bool:
+    """Whether a call asks for a stream; methods of one's own may be asked by place."""
+    if kwargs.get("stream") or len(args) < 2:
+        return bool(kwargs.get("stream"))
+    return any(name == "stream" and given for name, given in zip(signature(method).parameters, args, strict=False))
 
 
 class Handed:
