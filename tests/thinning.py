@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 
-def a_third(cases: Iterable[Any]) -> list[Any]:
-    """Every third case always; the others, whose code is mostly the same, where slow tests are run.
+def a_fifth(cases: Iterable[Any]) -> list[Any]:
+    """Every fifth case always; the others, whose code is mostly the same, where slow tests are run.
 
-    Cases mostly come in twos and fours, such as sync, async and their streams: so a third has some of each.
+    Cases mostly come in twos and fours, such as sync, async and their streams: so a fifth has some of each.
 
     Args:
         cases: Values of a parameter, or what ``pytest.param`` makes of several.
     """
-    return [case if number % 3 == 0 else _slow(case) for number, case in enumerate(cases)]
+    return [case if number % 5 == 0 else _slow(case) for number, case in enumerate(cases)]
 
 
 def _slow(case: Any) -> Any:

@@ -44,7 +44,7 @@ from spanhook.cli.conformance.loops import run
 from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.diagnostics import internal
 from spanhook.testing import recorder
-from tests.thinning import a_third
+from tests.thinning import a_fifth
 
 INSTEAD = "instead"
 KINDS = ("llm.call", "tool.execute", "retrieval.query", "agent.invoke")
@@ -247,7 +247,7 @@ def test_what_a_hook_rewrote_before_it_was_answered_is_what_the_start_says() -> 
 
 @pytest.mark.parametrize("settings", [{}, {"stream": "buffer"}, {"priority": 50}], ids=str)
 @pytest.mark.parametrize(
-    "case", a_third(case for case in CASES if case[0].kind in ("llm.call", "tool.execute")), ids=named
+    "case", a_fifth(case for case in CASES if case[0].kind in ("llm.call", "tool.execute")), ids=named
 )
 def test_callbacks_hear_what_after_hooks_made_of_it(case: tuple[Subject, str], settings: dict[str, Any]) -> None:
     subject, way = case

@@ -33,7 +33,7 @@ from spanhook.gating import Registry
 from spanhook.instrument.langchain_core import callbacks
 from spanhook.testing import recorder
 from tests.conformance.test_contract import watching
-from tests.thinning import a_third
+from tests.thinning import a_fifth
 
 SECRETS = (*SAID.split(" "), "found")
 INSTEAD = "replaced"
@@ -138,7 +138,7 @@ def _alike(sequence: Any) -> Any:
     return sorted((repr(comparable(one)) for one in sequence if one[0] not in STARTS), key=str)
 
 
-@pytest.mark.parametrize("case", a_third(CASES), ids=named)
+@pytest.mark.parametrize("case", a_fifth(CASES), ids=named)
 def test_what_is_refused_is_told_nobody(case: tuple[Subject, str, str]) -> None:
     subject, way, handler = case
     with recorder(decide(subject.kind, "reject", stream="buffer")) as seen, listening(handler) as heard:
@@ -154,7 +154,7 @@ def test_what_is_refused_is_told_nobody(case: tuple[Subject, str, str]) -> None:
     assert all(isinstance(error, expected) for error in heard.of(*ERRORS))
 
 
-@pytest.mark.parametrize("case", a_third(case for case in CASES if case[0].kind != "retrieval.query"), ids=named)
+@pytest.mark.parametrize("case", a_fifth(case for case in CASES if case[0].kind != "retrieval.query"), ids=named)
 def test_what_is_replaced_is_told_in_its_place(case: tuple[Subject, str, str]) -> None:
     subject, way, handler = case
     with recorder(decide(subject.kind, "replace", stream="buffer")) as seen, listening(handler) as heard:
@@ -217,7 +217,7 @@ _WHOLE = ("invoke", "ainvoke", "batch", "abatch", "generate", "agenerate", "boun
 
 @pytest.mark.parametrize("decision", ["reject", "replace"])
 @pytest.mark.parametrize(
-    "case", a_third(case for case in CASES if case[1] in _WHOLE and case[2] in ("plain", "async")), ids=named
+    "case", a_fifth(case for case in CASES if case[1] in _WHOLE and case[2] in ("plain", "async")), ids=named
 )
 def test_ends_wait_for_any_hook_that_sees_results(case: tuple[Subject, str, str], decision: str) -> None:
     subject, way, handler = case

@@ -31,7 +31,7 @@ from spanhook.model import Adapter, Point
 from spanhook.testing import recorder
 from tests.conformance.everything import CASES, HERE, OF_LANGCHAIN, named
 from tests.conformance.points import module_of
-from tests.thinning import a_third
+from tests.thinning import a_fifth
 
 
 def watching() -> Hooks:
@@ -264,7 +264,7 @@ def test_every_extractor_may_raise(module: str, attribute: str, part: str, monke
 
 
 @pytest.mark.parametrize(
-    ("module", "attribute"), a_third(pytest.param(*adapter, id=adapter[1]) for adapter in dict.fromkeys(_adapters()))
+    ("module", "attribute"), a_fifth(pytest.param(*adapter, id=adapter[1]) for adapter in dict.fromkeys(_adapters()))
 )
 def test_what_cannot_be_described_is_gated_all_the_same(
     module: str, attribute: str, monkeypatch: pytest.MonkeyPatch

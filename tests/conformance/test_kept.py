@@ -19,7 +19,7 @@ from spanhook.testing import recorder
 from tests.conformance.everything import BOUND_CASES, SUBJECTS, named
 from tests.conformance.points import PLACES, Place, place_named
 from tests.conformance.test_denied import expect_refused, refusing
-from tests.thinning import a_third
+from tests.thinning import a_fifth
 
 
 def facts(function: Any) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def test_runnables_made_of_them(subject: Subject, keep: Callable[[Any], Any]) ->
         assert type(settle(lambdas[0].ainvoke(given))) is type(before)
 
 
-@pytest.mark.parametrize("case", a_third(BOUND_CASES), ids=named)
+@pytest.mark.parametrize("case", a_fifth(BOUND_CASES), ids=named)
 def test_references_from_an_earlier_time_lead_to_the_gate(case: tuple[Subject, str]) -> None:
     subject, way = case
     body = Body()

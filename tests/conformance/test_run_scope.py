@@ -21,7 +21,7 @@ from spanhook.cli.conformance.libraries.langchain import WAYS, Calls, Turns, age
 from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body, settle
 from spanhook.testing import Recorder, recorder
-from tests.thinning import a_third
+from tests.thinning import a_fifth
 
 
 def stopping(kind: str, **settings: Any) -> Hooks:
@@ -225,7 +225,7 @@ SWALLOWING = [
 ]
 
 
-@pytest.mark.parametrize(("node", "way"), a_third(pytest.param(*one) for one in SWALLOWING))
+@pytest.mark.parametrize(("node", "way"), a_fifth(pytest.param(*one) for one in SWALLOWING))
 @pytest.mark.parametrize("retries", [False, True], ids=["", "retry policy"])
 def test_graphs_that_swallow(node: str, way: str, retries: bool) -> None:
     body = Body()

@@ -29,7 +29,7 @@ from spanhook.instrument.instrumentor import Bindings
 from spanhook.model import Adapter, Point
 from spanhook.settings import Settings
 from spanhook.testing import recorder
-from tests.thinning import a_third
+from tests.thinning import a_fifth
 
 STATUSES = {
     400: "BadRequestError",
@@ -120,7 +120,7 @@ def refused(client: OpenAI, refusal: Reject | Callable[[], Reject]) -> Any:
 # ------------------------------------------------------------------------------------------------- what is raised
 
 
-@pytest.mark.parametrize(("name", "way"), a_third(WAYS))
+@pytest.mark.parametrize(("name", "way"), a_fifth(WAYS))
 def test_every_way_of_calling_raises_both_and_retries_nothing(name: str, way: Way) -> None:
     sdk, status = SDKS[name], 0
     with sdk.server() as server, recorder(refusing(lambda: Reject("no more", status_code=status))) as seen:
@@ -323,7 +323,7 @@ class Late(Hook):
 STREAMED = [param for param in WAYS if param.values[1].streamed]  # pyright: ignore[reportAttributeAccessIssue]
 
 
-@pytest.mark.parametrize(("name", "way"), a_third(STREAMED))
+@pytest.mark.parametrize(("name", "way"), a_fifth(STREAMED))
 def test_in_the_middle_of_a_stream(name: str, way: Way) -> None:
     sdk = SDKS[name]
     with sdk.server(Reply(way.text)) as server, recorder(Hooks(Late())):

@@ -28,7 +28,7 @@ from spanhook.gating import find, make
 from spanhook.hooks.pii_redaction import PIIRedaction
 from spanhook.testing import Recorder, recorder
 from tests.hooks.pii_redaction.planted import ENCODINGS, VALUES
-from tests.thinning import a_third
+from tests.thinning import a_fifth
 
 IN_FULL = Settings(content="SPAN_AND_EVENT", input_output_values=True)
 EMAIL, CARD, KEY = VALUES["EMAIL"], VALUES["CREDIT_CARD"], VALUES["AWS_KEY"]
@@ -69,14 +69,14 @@ streams = pytest.mark.parametrize("stream", ["buffer", "window"])
 
 
 @streams
-@pytest.mark.parametrize("way", a_third(_SPEAKING), ids=named)
+@pytest.mark.parametrize("way", a_fifth(_SPEAKING), ids=named)
 def test_every_way_of_calling_openai(way: Way, stream: Any) -> None:
     with OpenAIServer() as server:
         _check(way, server, stream)
 
 
 @streams
-@pytest.mark.parametrize("way", a_third(_TALKING), ids=named)
+@pytest.mark.parametrize("way", a_fifth(_TALKING), ids=named)
 def test_every_way_of_calling_anthropic(way: Way, stream: Any) -> None:
     with AnthropicServer() as server:
         _check(way, server, stream)

@@ -17,7 +17,7 @@ from spanhook.instrument.openai import paths
 from spanhook.instrument.wire import BodyChunks
 from spanhook.model import Adapter
 from spanhook.testing import recorder
-from tests.thinning import a_third
+from tests.thinning import a_fifth
 
 
 def looking() -> Hooks:
@@ -80,7 +80,7 @@ REPLIES: dict[str, Callable[[str], Reply]] = {
 }
 
 
-@pytest.mark.parametrize("way", a_third(WAYS), ids=named)
+@pytest.mark.parametrize("way", a_fifth(WAYS), ids=named)
 def test_same_results_types_and_errors(way: Way, server: OpenAIServer) -> None:
     _compare(way, looking(), server, ("answered", "429", "cut"))
 

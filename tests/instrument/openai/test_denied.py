@@ -27,7 +27,7 @@ from spanhook.cli.conformance.libraries.openai_ways import (
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer
 from spanhook.testing import is_gated, recorder
 from tests.conformance.tracing import ForeignProvider
-from tests.thinning import a_third
+from tests.thinning import a_fifth
 
 
 def refusing(*kinds: str, form: str = "def") -> Hooks:
@@ -72,7 +72,7 @@ def test_every_way_with_an_async_hook(way: Way, server: OpenAIServer) -> None:
     assert [op.status for op in seen.operations] == ["rejected"]
 
 
-@pytest.mark.parametrize("way", a_third(WAYS), ids=named)
+@pytest.mark.parametrize("way", a_fifth(WAYS), ids=named)
 def test_every_way_unsampled_and_with_other_kinds_refused(way: Way, server: OpenAIServer) -> None:
     with recorder(refusing(way.kind), sampler=ALWAYS_OFF), pytest.raises(Reject):
         way(server.url)

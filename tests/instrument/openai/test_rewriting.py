@@ -31,7 +31,7 @@ from spanhook.cli.conformance.libraries.openai_ways import (
 from spanhook.cli.conformance.servers.openai_server import Call, OpenAIServer, Reply
 from spanhook.instrument.formats.openai import items, messages
 from spanhook.testing import recorder
-from tests.thinning import a_third
+from tests.thinning import a_fifth
 
 
 def text(content: str, role: str = "user") -> dict[str, Any]:
@@ -302,7 +302,7 @@ def test_prompts(server: OpenAIServer) -> None:
     assert {request.body["model"] for request in server.requests} == {"davinci-002"}
 
 
-@pytest.mark.parametrize("way", a_third(way for way in WAYS if way.kind == "llm.call"), ids=named)
+@pytest.mark.parametrize("way", a_fifth(way for way in WAYS if way.kind == "llm.call"), ids=named)
 def test_every_way_is_rewritten(way: Way, server: OpenAIServer) -> None:
     server.script(way.text)
     with recorder(before(lambda op: op.replace(messages=[text("other")]))):
@@ -419,7 +419,7 @@ def kinds(found: Any) -> Any:
     return found if isinstance(found, tuple) else type(found).__name__
 
 
-@pytest.mark.parametrize("way", a_third(ANSWERED), ids=named)
+@pytest.mark.parametrize("way", a_fifth(ANSWERED), ids=named)
 def test_every_way_is_answered_in_its_own_type(way: Way, server: OpenAIServer) -> None:
     server.script(way.text)
     expected = way(server.url)

@@ -26,7 +26,7 @@ from spanhook.cli.conformance.servers.openai_server import Call, OpenAIServer, R
 from spanhook.instrument.openai.transport import server_of
 from spanhook.instrument.wire import estimate
 from spanhook.testing import Recorder, recorder
-from tests.thinning import a_third
+from tests.thinning import a_fifth
 
 
 def span_of(seen: Recorder, server: OpenAIServer) -> dict[str, Any]:
@@ -371,7 +371,7 @@ REPORTED = [way for way in WAYS if not way.streamed or "responses" in way.name]
 SILENT = [way for way in WAYS if way not in REPORTED]
 
 
-@pytest.mark.parametrize("way", a_third(REPORTED), ids=named)
+@pytest.mark.parametrize("way", a_fifth(REPORTED), ids=named)
 def test_usage_is_what_was_reported(way: Way, server: OpenAIServer) -> None:
     server.script(Reply(way.text, tokens=Tokens(input=1000, output=500, cached=200, reasoning=100)))
     with recorder() as seen:
