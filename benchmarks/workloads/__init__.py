@@ -183,6 +183,14 @@ _CASES = (
         is_async=True,
     ),
     Case(
+        name="claude_agent_sdk",
+        about="Claude Agent SDK turn, 3 LLM and 2 tool calls",
+        make="claude_agent_sdk:turn",
+        needs="claude_agent_sdk",
+        count=10,
+        is_async=True,
+    ),
+    Case(
         name="crewai",
         about="CrewAI crew, 3 LLM and 2 tool calls",
         make="crewai:kickoff",
