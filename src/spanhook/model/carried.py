@@ -5,6 +5,7 @@ from itertools import accumulate
 from typing import Any, Self
 
 from spanhook.diagnostics import internal
+from spanhook.model._current import current_record
 from spanhook.model.adapter import Adapter, Args, Kwargs
 from spanhook.model.record import Record
 
@@ -74,6 +75,47 @@ def note_gated(op: Record) -> None:
 def gated_by(op: Record) -> Carried:
     """What an operation's gates were asked about."""
     return op.gated if op.gated is not None else carried_by(op.adapter, op.instance, op.args, op.kwargs)
+
+
+def note_asked(op: Record) -> None:
+    """Note what a call that its gates let pass asks for: an override, say, may change it in place."""
+    if not op.adapter.reenters or op.plan is None or not op.plan.hooked:
+        return
+    try:
+        op.gated = _asked(op.adapter, op.instance, op.args, op.kwargs)
+    except Exception as error:
+        internal.report("extract.request", error)
+        op.gated = [None]
+
+
+def goes_on(op: Record, args: Args, kwargs: Kwargs) -> bool:
+    """Whether a call of the same sort on the same instance, made inside ``op``, does what ``op`` was asked to do."""
+    if op.adapter.carries is None and not op.adapter.reenters:
+        return True
+    try:
+        own = op.gated if op.gated is not None else _asked(op.adapter, op.instance, op.args, op.kwargs)
+        return all(one in own for one in _asked(op.adapter, op.instance, args, kwargs))
+    except Exception as error:
+        internal.report("extract.request", error)
+        return False
+
+
+def runs_on(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> bool:
+    """Whether a call only goes on with the one that it is made in: an override calls what it overrides, or one method
+    another, or it is tried again. One that asks for something else is a call of its own.
+    """
+    op = current_record()
+    inside = op is not None and op.adapter is adapter and op.instance is instance and op.called and not op.ended
+    return op is not None and inside and goes_on(op, args, kwargs)
+
+
+def _asked(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    """What a call asks for: all that its gates read of it, if nothing else identifies it."""
+    if adapter.carries is not None:
+        return adapter.carries(instance, args, kwargs)
+    request = adapter.request(instance, args, kwargs)
+    native = request.lent_inputs
+    return [repr((request.messages, request.arguments, None if isinstance(native, str) else native))]
 
 
 def text_of(content: Any) -> str | None:

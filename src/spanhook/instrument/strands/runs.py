@@ -17,19 +17,13 @@ from spanhook.instrument.strands.arguments import RUN as CALL
 from spanhook.instrument.strands.chunks import Last
 from spanhook.instrument.strands.models import structured
 from spanhook.instrument.strands.prompts import messages_of, response, rewritten
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, current_record
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, runs_on
 
 PROVIDER = "strands"
 
 
-def again(adapter: Adapter, instance: Any) -> bool:
-    """Whether a run goes on in a method that the one that was called overrides."""
-    op = current_record()
-    return op is not None and op.adapter is adapter and op.called and not op.ended and op.instance is instance
-
-
-def chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
-    return None if again(RUN, instance) else RUN
+def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
+    return None if runs_on(RUN, instance, args, kwargs) else RUN
 
 
 def run_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
@@ -124,8 +118,8 @@ RUN = Adapter(
 # ------------------------------------------------------------------------------------------------- structured output
 
 
-def output_chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
-    return None if again(OUTPUT, instance) else OUTPUT
+def output_chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
+    return None if runs_on(OUTPUT, instance, args, kwargs) else OUTPUT
 
 
 def output_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
