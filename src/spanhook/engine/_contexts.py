@@ -15,7 +15,7 @@ from typing import Any
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
 from spanhook.engine._completion import afinish, await_end, interrupted
-from spanhook.engine._gates import Run, apasses, asked, make_ready, prepared, sent_on, start
+from spanhook.engine._gates import Run, apasses, asked, prepared, sent_on, start
 from spanhook.engine._own_blocks import elsewhere, raise_outcome
 from spanhook.engine._streams import Track
 from spanhook.engine.absorption import Absorbed, Part
@@ -90,7 +90,7 @@ class OperationContext(AbstractAsyncContextManager[Any]):
                     op.called = True
                     asked(op)
                     if op.adapter.prepares:
-                        make_ready(op)
+                        op.args, op.kwargs = prepared(op.adapter, op.instance, op.args, op.kwargs)
                     try:
                         self._inner = wrapped(*op.args, **op.kwargs)
                         self._value = value = await self._inner.__aenter__()

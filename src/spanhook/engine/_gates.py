@@ -11,7 +11,7 @@ from spanhook.concurrency import astep, reaper, step
 from spanhook.diagnostics import internal
 from spanhook.errors import Reject
 from spanhook.gating import Chain, Passed, conclude, count_decision, leave_fast, pass_fast, publish
-from spanhook.model import Adapter, Args, Kwargs, Record, clock, note_asked
+from spanhook.model import Adapter, Args, Kwargs, Record, clock
 
 if TYPE_CHECKING:
     Run = CoroutineType[Any, Any, None]
@@ -128,12 +128,6 @@ def _broken(op: Record, error: BaseException) -> bool:
         op.error = error
         conclude(op)
     return False
-
-
-def make_ready(op: Record) -> None:
-    """Make spanhook's own last changes to a call that its gates let pass. Its context is current."""
-    op.args, op.kwargs = prepared(op.adapter, op.instance, op.args, op.kwargs)
-    note_asked(op)
 
 
 def prepared(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:

@@ -12,7 +12,7 @@ from typing import Any
 from spanhook.concurrency import reaper
 from spanhook.engine._chunks import answer_chunks, body_of, reading
 from spanhook.engine._completion import await_end
-from spanhook.engine._gates import Run, apasses, make_ready, passes, start, under_way
+from spanhook.engine._gates import Run, apasses, passes, prepared, start, under_way
 from spanhook.engine._steps import END, Failed, Steps
 from spanhook.engine.lifecycle import begin, outcome
 from spanhook.gating import Passed
@@ -97,9 +97,9 @@ class Track(Steps):
                 run = self._hold(start(op, is_async=self.is_async))
                 if await apasses(op, run) if self.is_async else passes(op, run):
                     op.called = True
-                    given = op.kwargs
-                    make_ready(op)
-                    if op.modified or op.kwargs is not given:
+                    call = op.args, op.kwargs
+                    op.args, op.kwargs = prepared(self.adapter, instance, *call)
+                    if op.modified or op.kwargs is not call[1]:
                         self.source = make(*op.args, **op.kwargs)
                     self._hold_back(op)
                     return

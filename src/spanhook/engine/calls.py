@@ -17,7 +17,7 @@ from spanhook.concurrency import Dropped, drive, reaper
 from spanhook.engine._announcing import Announcement
 from spanhook.engine._completion import afinish, await_end, finish, interrupted, left
 from spanhook.engine._elsewhere import Elsewhere
-from spanhook.engine._gates import Run, apasses, asked, begun, make_ready, passes, prepared, sent_on
+from spanhook.engine._gates import Run, apasses, asked, begun, passes, prepared, sent_on
 from spanhook.engine.absorption import Absorbed, Part
 from spanhook.engine.handover import hand_over, stream_sort, tap
 from spanhook.engine.lifecycle import begin, fail, outcome, settle
@@ -52,7 +52,7 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
             if op.error is None and (run is None or type(run) is Passed or passes(op, run)):
                 op.called = True
                 if adapter.prepares:
-                    make_ready(op)
+                    op.args, op.kwargs = prepared(adapter, instance, op.args, op.kwargs)
                 try:
                     result = wrapped(*op.args, **op.kwargs)
                 except BaseException as error:
@@ -186,7 +186,7 @@ async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
     op.called = True
     asked(op)
     if op.adapter.prepares:
-        make_ready(op)
+        op.args, op.kwargs = prepared(op.adapter, op.instance, op.args, op.kwargs)
     try:
         result = await wrapped(*op.args, **op.kwargs)
     except BaseException as error:

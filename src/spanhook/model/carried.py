@@ -61,31 +61,21 @@ def carried_by(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> C
 
 
 def note_gated(op: Record) -> None:
-    """Note what the gates are asked about: the application's callbacks may later change it in place."""
+    """Note what the gates are asked about: callbacks and overrides may later change it in place."""
     adapter, instance = op.adapter, op.instance
-    if adapter.carries is not None:
-        try:
-            if adapter.goes_on is None or adapter.goes_on(instance):
-                op.gated = adapter.carries(instance, op.args, op.kwargs)
-        except Exception as error:
-            internal.report("extract.carries", error)
-            op.gated = [None]
+    if adapter.carries is None and not adapter.reenters:
+        return
+    try:
+        if adapter.goes_on is None or adapter.goes_on(instance):
+            op.gated = _asked(adapter, instance, op.args, op.kwargs)
+    except Exception as error:
+        internal.report("extract.carries", error)
+        op.gated = [None]
 
 
 def gated_by(op: Record) -> Carried:
     """What an operation's gates were asked about."""
     return op.gated if op.gated is not None else carried_by(op.adapter, op.instance, op.args, op.kwargs)
-
-
-def note_asked(op: Record) -> None:
-    """Note what a call that its gates let pass asks for: an override, say, may change it in place."""
-    if not op.adapter.reenters or op.plan is None or not op.plan.hooked:
-        return
-    try:
-        op.gated = _asked(op.adapter, op.instance, op.args, op.kwargs)
-    except Exception as error:
-        internal.report("extract.request", error)
-        op.gated = [None]
 
 
 def goes_on(op: Record, args: Args, kwargs: Kwargs) -> bool:
@@ -96,7 +86,7 @@ def goes_on(op: Record, args: Args, kwargs: Kwargs) -> bool:
         own = op.gated if op.gated is not None else _asked(op.adapter, op.instance, op.args, op.kwargs)
         return all(one in own for one in _asked(op.adapter, op.instance, args, kwargs))
     except Exception as error:
-        internal.report("extract.request", error)
+        internal.report("extract.carries", error)
         return False
 
 
@@ -110,12 +100,17 @@ def runs_on(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> bool
 
 
 def _asked(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Carried:
-    """What a call asks for: all that its gates read of it, if nothing else identifies it."""
+    """What a call asks for: all that its gates read of it, if nothing else identifies it.
+
+    Of what has been read as messages, these alone, because libraries put it into other forms between their methods.
+    """
     if adapter.carries is not None:
         return adapter.carries(instance, args, kwargs)
     request = adapter.request(instance, args, kwargs)
     native = request.lent_inputs
-    return [repr((request.messages, request.arguments, None if isinstance(native, str) else native))]
+    if (request.messages and not isinstance(native, Mapping)) or (isinstance(native, list | tuple) and not native):
+        native = None
+    return [repr((request.messages, request.arguments, native))]
 
 
 def text_of(content: Any) -> str | None:

@@ -77,7 +77,7 @@ async def test_what_an_answer_may_be(answer: Any, way: str) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_subclass_that_passes_on_makes_one_run(stream: bool) -> None:
+async def test_a_subclass_that_asks_for_something_else_is_asked_about_again(stream: bool) -> None:
     class Polite(framework.Agent):
         def run(self, messages: Any = None, **given: Any) -> Any:
             return super().run(f"Please: {messages}", **given)
@@ -87,7 +87,7 @@ async def test_a_subclass_that_passes_on_makes_one_run(stream: bool) -> None:
     with recorder(hooks):
         run = Polite(Own(body), name="helper").run(ASK, stream=stream)
         await (run.get_final_response() if stream else run)
-    assert (asked, body.seen) == ([ASK], [[f"Please: {ASK}"]])
+    assert (asked, body.seen) == ([ASK, f"Please: {ASK}"], [[f"Please: {ASK}"]])
 
 
 class Whole(framework.Agent):

@@ -16,8 +16,8 @@ from spanhook.instrument.strands.arguments import AGENT_OUTPUT as ASKED
 from spanhook.instrument.strands.arguments import RUN as CALL
 from spanhook.instrument.strands.chunks import Last
 from spanhook.instrument.strands.models import structured
-from spanhook.instrument.strands.prompts import messages_of, response, rewritten
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, runs_on
+from spanhook.instrument.strands.prompts import carried_in, messages_of, response, rewritten
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, runs_on
 
 PROVIDER = "strands"
 
@@ -45,6 +45,10 @@ def run_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
     """The prompt; what was said before is the agent's own."""
     prompt = CALL.given(args, kwargs, "prompt")
     return Request(messages=messages_of(prompt), system=_system(instance), inputs=prompt)
+
+
+def run_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    return carried_in(CALL.given(args, kwargs, "prompt"))
 
 
 def run_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
@@ -106,6 +110,7 @@ RUN = Adapter(
     metadata=run_metadata,
     request=run_request,
     output=run_output,
+    carries=run_carries,
     rewrite=run_rewrite,
     takes=frozenset(("inputs", "messages")),
     answer=run_answer,
@@ -127,6 +132,10 @@ def output_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
     return Request(messages=messages_of(prompt), system=_system(instance), inputs=prompt)
 
 
+def output_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    return carried_in(ASKED.given(args, kwargs, "prompt"))
+
+
 def output_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     return ASKED.having(args, kwargs, prompt=rewritten(ASKED.given(args, kwargs, "prompt"), change))
 
@@ -143,6 +152,7 @@ def output_messages(result: Any) -> list[Message]:
 OUTPUT = replace(
     RUN,
     request=output_request,
+    carries=output_carries,
     output=output_messages,
     rewrite=output_rewrite,
     answer=output_answer,
