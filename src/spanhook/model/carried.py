@@ -107,10 +107,10 @@ def _asked(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Carri
     if adapter.carries is not None:
         return adapter.carries(instance, args, kwargs)
     request = adapter.request(instance, args, kwargs)
-    native = request.lent_inputs
-    if (request.messages and not isinstance(native, Mapping)) or (isinstance(native, list | tuple) and not native):
-        native = None
-    return [repr((request.messages, request.arguments, native))]
+    native: Any = request.lent_inputs
+    is_read = bool(request.messages) and not isinstance(native, Mapping)
+    told: Any = None if is_read or native in ([], ()) else native
+    return [repr((request.messages, request.arguments, told))]
 
 
 def text_of(content: Any) -> str | None:

@@ -1,6 +1,7 @@
 """Crews, flows and agents: what is inside of what, threads, streams, ends of runs."""
 
 import asyncio
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -214,7 +215,7 @@ def editing(made: Any, way: str, in_place: bool) -> Any:
         args, given = told(args, given)
         return await getattr(super(cls, self), way)(*args, **given)
 
-    method = later if asyncio.iscoroutinefunction(getattr(base, way)) else override
+    method = later if inspect.iscoroutinefunction(getattr(base, way)) else override
     cls: Any = type(base)("Editing", (base,), {"__module__": __name__, way: method})
     made.__class__ = cls
     return made

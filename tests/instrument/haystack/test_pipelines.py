@@ -241,7 +241,8 @@ def test_an_override_of_a_pipeline_that_asks_for_something_else_is_asked_about_a
     hooks, asked = refusing_milk("run")
     with recorder(hooks), pytest.raises(Reject, match=REFUSED):
         PIPELINE_WAYS[way](made)
-    assert (asked, body.runs) == ([False, True], 0)
+    beneath = IS_2 and way == "run"  # it is gated in what it calls, beneath the override
+    assert (asked, body.runs) == ([True] if beneath else [False, True], 0)
 
 
 @pytest.mark.parametrize("way", PIPELINE_WAYS)

@@ -544,5 +544,5 @@ def test_an_override_that_asks_for_something_else_is_asked_about_again(way: str,
     made.__class__ = Editing
     hooks, asked = refusing_milk("agent.invoke")
     with recorder(hooks), pytest.raises(Reject, match=REFUSED):
-        [*getattr(made, way)({"value": "tea"})]
+        list(getattr(made, way)({"value": "tea"}))
     assert (asked, ran) == ([False, True], [])
