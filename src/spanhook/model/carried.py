@@ -107,10 +107,10 @@ def _asked(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Carri
     if adapter.carries is not None:
         return adapter.carries(instance, args, kwargs)
     request = adapter.request(instance, args, kwargs)
-    native: Any = request.lent_inputs
-    is_read = bool(request.messages) and not isinstance(native, Mapping)
-    told: Any = None if is_read or native in ([], ()) else native
-    return [repr((request.messages, request.arguments, told))]
+    native = request.lent_inputs
+    is_read = bool(request.messages) and not isinstance(request.lent_inputs, Mapping)
+    is_empty = isinstance(request.lent_inputs, list | tuple) and not native
+    return [repr((request.messages, request.arguments, None if is_read or is_empty else native))]
 
 
 def text_of(content: Any) -> str | None:
