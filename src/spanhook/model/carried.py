@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from spanhook.diagnostics import internal
 from spanhook.model._current import current_record
@@ -108,8 +108,8 @@ def _asked(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Carri
         return adapter.carries(instance, args, kwargs)
     request = adapter.request(instance, args, kwargs)
     native = request.lent_inputs
-    is_read = bool(request.messages) and not isinstance(request.lent_inputs, Mapping)
-    is_empty = isinstance(request.lent_inputs, list | tuple) and not native
+    is_read = bool(request.messages) and not isinstance(cast("object", native), Mapping)
+    is_empty = isinstance(cast("object", native), list | tuple) and not native
     return [repr((request.messages, request.arguments, None if is_read or is_empty else native))]
 
 
