@@ -44,6 +44,10 @@ def in_pieces(pieces: Sequence[str]) -> str | None:
     return Pieces(pieces) if len(pieces) > 1 else (pieces[0] or None) if pieces else None
 
 
+libraries = {"builtins"}
+"""The packages whose classes are no application's: Python's own, and those of the libraries that are bound."""
+
+
 def in_order(arguments: Mapping[str, Any]) -> str:
     """A tool's arguments as text, which is the same for every library that passes them on."""
     return repr(sorted(arguments.items()))
@@ -63,7 +67,7 @@ def carried_by(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> C
 def note_gated(op: Record) -> None:
     """Note what the gates are asked about: callbacks and overrides may later change it in place."""
     adapter, instance = op.adapter, op.instance
-    if adapter.carries is None and not adapter.reenters:
+    if adapter.carries is None and not _may_ask_otherwise(adapter, instance):
         return
     try:
         if adapter.goes_on is None or adapter.goes_on(instance):
@@ -80,7 +84,7 @@ def gated_by(op: Record) -> Carried:
 
 def goes_on(op: Record, args: Args, kwargs: Kwargs) -> bool:
     """Whether a call of the same sort on the same instance, made inside ``op``, does what ``op`` was asked to do."""
-    if op.adapter.carries is None and not op.adapter.reenters:
+    if op.adapter.carries is None and not _may_ask_otherwise(op.adapter, op.instance):
         return True
     try:
         own = op.gated if op.gated is not None else _asked(op.adapter, op.instance, op.args, op.kwargs)
@@ -97,6 +101,17 @@ def runs_on(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> bool
     op = current_record()
     inside = op is not None and op.adapter is adapter and op.instance is instance and op.called and not op.ended
     return op is not None and inside and goes_on(op, args, kwargs)
+
+
+def _may_ask_otherwise(adapter: Adapter, instance: Any) -> bool:
+    """Whether methods of an application may stand between a call and the same call inside it: an override, that is.
+
+    Only then is it worth writing down what was asked, which may be a whole state or a document.
+    """
+    if not adapter.reenters:
+        return False
+    cls = instance if isinstance(instance, type) else type(instance)
+    return cls.__module__.partition(".")[0] not in libraries
 
 
 def _asked(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Carried:
