@@ -4,7 +4,7 @@ from spanhook.engine._contexts import OperationContext
 from spanhook.engine._inner_windows import inner_stream
 from spanhook.engine._own_blocks import OperationBlock
 from spanhook.engine._own_operation import OwnOperation
-from spanhook.engine.absorption import acalled_back, called_back, goes_on
+from spanhook.engine.absorption import acalled_back, called_back
 from spanhook.engine.admission import AdmittedRuns
 from spanhook.engine.arriving import arrive
 from spanhook.engine.attempts import aattempt, attempt
@@ -40,7 +40,6 @@ __all__ = [
     "call_inside",
     "called_back",
     "detach",
-    "goes_on",
     "handed_out",
     "inner_stream",
     "joined",

@@ -172,14 +172,6 @@ def serves(parent: Record, op: Record) -> bool:
     return all(one in own for one in carried_by(op.adapter, op.instance, op.args, op.kwargs))
 
 
-def goes_on(op: Record, args: Args, kwargs: Kwargs) -> bool:
-    """Whether a call of the same sort on the same instance, made inside ``op``, does what ``op`` was asked to do."""
-    if op.adapter.carries is None:
-        return True
-    own = gated_by(op)
-    return all(one in own for one in carried_by(op.adapter, op.instance, args, kwargs))
-
-
 def absorbed_span(parent: Record, kind: str, scope: str, attributes: Attributes) -> bool:
     """Whether another instrumentation's span, opened directly inside ``parent``, is for the same call.
 

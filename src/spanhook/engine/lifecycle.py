@@ -113,7 +113,7 @@ def begin(
     if plan is not None:
         op.plan = plan
         op.coverage = ("best_effort" if adapter.made_elsewhere else "enforced") if plan.hooked else "observed"
-        if adapter.model_layer and plan.hooked:
+        if (adapter.model_layer or adapter.reenters) and plan.hooked:
             note_gated(op)
     elif in_hook:
         op.in_hook = True

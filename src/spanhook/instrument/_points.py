@@ -22,14 +22,27 @@ from spanhook.engine import (
     attempt,
     call,
     call_for,
-    goes_on,
     handed_out,
     lazy,
 )
 from spanhook.errors import UnboundError
 from spanhook.instrument._holding import Driver, HeldBinding
 from spanhook.instrument._wrapping import Binding
-from spanhook.model import Adapter, Attempts, Found, Held, Lookup, Point, Record, Signal, Turn, Within, current, shed
+from spanhook.model import (
+    Adapter,
+    Attempts,
+    Found,
+    Held,
+    Lookup,
+    Point,
+    Record,
+    Signal,
+    Turn,
+    Within,
+    current,
+    goes_on,
+    shed,
+)
 
 Make = Callable[[Binding], Callable[..., Any]]
 _CONTEXTS: dict[str, Callable[..., Any]] = {

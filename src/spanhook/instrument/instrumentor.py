@@ -29,7 +29,7 @@ from spanhook.instrument._versions import requirement, version
 from spanhook.instrument._wrapping import Binding, static
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
 from spanhook.instrument.metaclass import MetaFamily
-from spanhook.model import Attempts, Block, Held, InnerStream, Lookup, MetaPoint, Outlet, Point, Signal
+from spanhook.model import Attempts, Block, Held, InnerStream, Lookup, MetaPoint, Outlet, Point, Signal, libraries
 
 Entry = Point | Block | Attempts | Lookup | Held | Signal | Outlet | InnerStream
 Adapting = OnDemand | Telling | FamilyOnDemand
@@ -72,6 +72,7 @@ class Bindings:
         by_module: dict[str, list[Entry]] = {}
         for entry in self._table:
             by_module.setdefault(entry.module, []).append(entry)
+            libraries.add(entry.module.partition(".")[0])
             self.states[str(entry)] = WAITING
         for name, entries in by_module.items():
             module = sys.modules.get(name)

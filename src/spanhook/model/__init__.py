@@ -32,7 +32,19 @@ from spanhook.model.adapter import (
     with_first,
 )
 from spanhook.model.admission import Admission, Admissions, Executing, KeptAdmissions, RunFacts, Runs
-from spanhook.model.carried import Carried, Pieces, carried_by, gated_by, in_order, in_pieces, note_gated, text_of
+from spanhook.model.carried import (
+    Carried,
+    Pieces,
+    carried_by,
+    gated_by,
+    goes_on,
+    in_order,
+    in_pieces,
+    libraries,
+    note_gated,
+    runs_on,
+    text_of,
+)
 from spanhook.model.chunk_text import (
     NO_TEXT,
     Channel,
@@ -220,9 +232,11 @@ __all__ = [
     "frames",
     "from_baggage",
     "gated_by",
+    "goes_on",
     "harmless",
     "in_order",
     "in_pieces",
+    "libraries",
     "is_coloured",
     "is_media",
     "item_form",
@@ -240,6 +254,7 @@ __all__ = [
     "note_handoff",
     "nothing",
     "raised_in",
+    "runs_on",
     "shed",
     "sheds",
     "source_form",

@@ -22,6 +22,9 @@ Args = tuple[Any, ...]
 Kwargs = Mapping[str, Any]
 Attributes = dict[str, Any]
 
+_RUNS = frozenset[Kind](("run", "agent.invoke", "agent.delegate"))
+"""Kinds of which a call may be made again inside itself, in an override or another method, for something else."""
+
 #: What a span's name begins with, by kind, unless the adapter gives another ``gen_ai.operation.name``.
 OPERATION_NAMES: Mapping[Kind, str] = {
     "run": "invoke_workflow",
@@ -360,6 +363,7 @@ class Adapter:
     on_demand: bool = False
     target_key: str = field(init=False)
     naming_key: str = field(init=False)
+    reenters: bool = field(init=False)
     prepares: bool = field(init=False)
     known: "dict[Hashable, Described]" = field(init=False, default_factory=dict["Hashable", "Described"], compare=False)
 
@@ -368,6 +372,8 @@ class Adapter:
         object.__setattr__(self, "target_key", target)
         object.__setattr__(self, "verb", self.verb or OPERATION_NAMES.get(self.kind, self.kind))
         object.__setattr__(self, "naming_key", self.named_by or NAMING_KEYS.get(self.kind, target))
+        unnamed = self.kind == "tool.execute" and self.carries is None and not self.model_layer
+        object.__setattr__(self, "reenters", (self.kind in _RUNS or unnamed) and not self.block)
         object.__setattr__(self, "prepares", self.prepare is not None or self.onward is not None)
 
 

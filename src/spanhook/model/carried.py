@@ -2,9 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from spanhook.diagnostics import internal
+from spanhook.model._current import current_record
 from spanhook.model.adapter import Adapter, Args, Kwargs
 from spanhook.model.record import Record
 
@@ -43,6 +44,10 @@ def in_pieces(pieces: Sequence[str]) -> str | None:
     return Pieces(pieces) if len(pieces) > 1 else (pieces[0] or None) if pieces else None
 
 
+libraries = {"builtins"}
+"""The packages whose classes are no application's: Python's own, and those of the libraries that are bound."""
+
+
 def in_order(arguments: Mapping[str, Any]) -> str:
     """A tool's arguments as text, which is the same for every library that passes them on."""
     return repr(sorted(arguments.items()))
@@ -60,20 +65,67 @@ def carried_by(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> C
 
 
 def note_gated(op: Record) -> None:
-    """Note what the gates are asked about: the application's callbacks may later change it in place."""
+    """Note what the gates are asked about: callbacks and overrides may later change it in place."""
     adapter, instance = op.adapter, op.instance
-    if adapter.carries is not None:
-        try:
-            if adapter.goes_on is None or adapter.goes_on(instance):
-                op.gated = adapter.carries(instance, op.args, op.kwargs)
-        except Exception as error:
-            internal.report("extract.carries", error)
-            op.gated = [None]
+    if adapter.carries is None and not _may_ask_otherwise(adapter, instance):
+        return
+    try:
+        if adapter.goes_on is None or adapter.goes_on(instance):
+            op.gated = _asked(adapter, instance, op.args, op.kwargs)
+    except Exception as error:
+        internal.report("extract.carries", error)
+        op.gated = [None]
 
 
 def gated_by(op: Record) -> Carried:
     """What an operation's gates were asked about."""
     return op.gated if op.gated is not None else carried_by(op.adapter, op.instance, op.args, op.kwargs)
+
+
+def goes_on(op: Record, args: Args, kwargs: Kwargs) -> bool:
+    """Whether a call of the same sort on the same instance, made inside ``op``, does what ``op`` was asked to do."""
+    if op.adapter.carries is None and not _may_ask_otherwise(op.adapter, op.instance):
+        return True
+    try:
+        own = op.gated if op.gated is not None else _asked(op.adapter, op.instance, op.args, op.kwargs)
+        return all(one in own for one in _asked(op.adapter, op.instance, args, kwargs))
+    except Exception as error:
+        internal.report("extract.carries", error)
+        return False
+
+
+def runs_on(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> bool:
+    """Whether a call only goes on with the one that it is made in: an override calls what it overrides, or one method
+    another, or it is tried again. One that asks for something else is a call of its own.
+    """
+    op = current_record()
+    inside = op is not None and op.adapter is adapter and op.instance is instance and op.called and not op.ended
+    return op is not None and inside and goes_on(op, args, kwargs)
+
+
+def _may_ask_otherwise(adapter: Adapter, instance: Any) -> bool:
+    """Whether methods of an application may stand between a call and the same call inside it: an override, that is.
+
+    Only then is it worth writing down what was asked, which may be a whole state or a document.
+    """
+    if not adapter.reenters:
+        return False
+    cls = instance if isinstance(instance, type) else type(instance)
+    return cls.__module__.partition(".")[0] not in libraries
+
+
+def _asked(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    """What a call asks for: all that its gates read of it, if nothing else identifies it.
+
+    Of what has been read as messages, these alone, because libraries put it into other forms between their methods.
+    """
+    if adapter.carries is not None:
+        return adapter.carries(instance, args, kwargs)
+    request = adapter.request(instance, args, kwargs)
+    native = request.lent_inputs
+    is_read = bool(request.messages) and not isinstance(cast("object", native), Mapping)
+    is_empty = isinstance(cast("object", native), list | tuple) and not native
+    return [repr((request.messages, request.arguments, None if is_read or is_empty else native))]
 
 
 def text_of(content: Any) -> str | None:

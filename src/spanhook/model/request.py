@@ -55,6 +55,11 @@ class Request:
         self._lent.discard("inputs")
 
     @property
+    def lent_inputs(self) -> Any:
+        """``inputs`` for a reader that does not change them: no copy is made."""
+        return self._inputs
+
+    @property
     def tool_definitions(self) -> list[Any]:
         """The tools offered to the model, with description and parameters, in the library's form."""
         return list(self._own("tool_definitions", "_tool_definitions"))

@@ -17,6 +17,7 @@ from spanhook.cli.conformance.libraries.agent_framework_ways import (
 from spanhook.cli.conformance.servers.openai_server import Reply
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import recorder
+from tests.overriding import REFUSED, refusing_milk
 
 pytestmark = pytest.mark.anyio
 
@@ -77,7 +78,7 @@ async def test_what_an_answer_may_be(answer: Any, way: str) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_subclass_that_passes_on_makes_one_run(stream: bool) -> None:
+async def test_a_subclass_that_asks_for_something_else_is_asked_about_again(stream: bool) -> None:
     class Polite(framework.Agent):
         def run(self, messages: Any = None, **given: Any) -> Any:
             return super().run(f"Please: {messages}", **given)
@@ -87,7 +88,7 @@ async def test_a_subclass_that_passes_on_makes_one_run(stream: bool) -> None:
     with recorder(hooks):
         run = Polite(Own(body), name="helper").run(ASK, stream=stream)
         await (run.get_final_response() if stream else run)
-    assert (asked, body.seen) == ([ASK], [[f"Please: {ASK}"]])
+    assert (asked, body.seen) == ([ASK, f"Please: {ASK}"], [[f"Please: {ASK}"]])
 
 
 class Whole(framework.Agent):
@@ -192,3 +193,18 @@ async def test_a_stream_that_is_asked_for_by_place_is_one() -> None:
         assert [one.text async for one in Asking(name="mine").run(ASK, True)] == [ASK]
         assert (await Asking(name="mine").run(ASK, False)).text == ASK
     assert seen == ["mine"] * 2
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_what_a_subclass_has_edited_in_place_is_asked_about_again(stream: bool) -> None:
+    class Editing(framework.Agent):
+        def run(self, messages: Any = None, **given: Any) -> Any:
+            messages[0].contents[0].text = "milk"
+            return super().run(messages, **given)
+
+    body = Body()
+    hooks, asked = refusing_milk("agent.invoke")
+    with recorder(hooks), pytest.raises(Reject, match=REFUSED):
+        run = Editing(Own(body), name="helper").run([Message("user", [ASK])], stream=stream)
+        await (run.get_final_response() if stream else run)
+    assert (asked, body.runs) == ([False, True], 0)

@@ -1,6 +1,7 @@
 """Crews, flows and agents: what is inside of what, threads, streams, ends of runs."""
 
 import asyncio
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +19,7 @@ from spanhook.cli.conformance.libraries.crewai_ways import (
     asking,
     crew,
     crewai,
+    flow_of,
     flows,
     model,
     task,
@@ -26,6 +28,7 @@ from spanhook.cli.conformance.libraries.crewai_ways import (
 from spanhook.cli.conformance.servers.openai_server import Reply, Tokens
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import Recorder, recorder
+from tests.overriding import REFUSED, refusing_milk
 
 
 @pytest.fixture
@@ -178,3 +181,76 @@ def test_inputs_in_a_role_are_no_part_of_the_agents_name() -> None:
     names = [op.name for op in seen.operations if op.kind == "agent.invoke"]
     assert names == ["{topic} expert"] * 2
     assert not [span.name for span in seen.spans if "planted" in f"{span.name} {dict(span.attributes or {})}"]
+
+
+def edited(way: str, given: Any, in_place: bool) -> Any:
+    """Something else to ask for, in the form of what was given; in place if it has a form that allows that."""
+    if way in ("execute_task", "aexecute_task"):
+        return "milk"
+    if not in_place:
+        return {"topic": "milk"} if isinstance(given, dict) else "milk"
+    if isinstance(given, dict):
+        given["topic"] = "milk"
+    else:
+        given[-1]["content"] = "milk"
+    return given
+
+
+def editing(made: Any, way: str, in_place: bool) -> Any:
+    """The same with an override of the method, which asks for something else."""
+    base: Any = type(made)
+
+    def told(args: Any, given: Any) -> tuple[Any, Any]:
+        place = 1 if way in ("execute_task", "aexecute_task") else 0
+        if len(args) > place:
+            return (*args[:place], edited(way, args[place], in_place), *args[place + 1 :]), given
+        (name,) = [one for one in ("inputs", "messages", "context") if one in given]
+        return args, {**given, name: edited(way, given[name], in_place)}
+
+    def override(self: Any, *args: Any, **given: Any) -> Any:
+        args, given = told(args, given)
+        return getattr(super(cls, self), way)(*args, **given)
+
+    async def later(self: Any, *args: Any, **given: Any) -> Any:
+        args, given = told(args, given)
+        return await getattr(super(cls, self), way)(*args, **given)
+
+    method = later if inspect.iscoroutinefunction(getattr(base, way)) else override
+    cls: Any = type(base)("Editing", (base,), {"__module__": __name__, way: method})
+    made.__class__ = cls
+    return made
+
+
+def asked_for() -> list[Any]:
+    return [{"role": "user", "content": ASK}]
+
+
+OVERRIDDEN: dict[str, Any] = {
+    "crew kickoff": lambda body, edit: edit(crew(asking(body)), "kickoff").kickoff(dict(INPUTS)),
+    "crew akickoff": lambda body, edit: asyncio.run(edit(crew(asking(body)), "akickoff").akickoff(dict(INPUTS))),
+    "flow": lambda body, edit: edit(flow_of(body), "kickoff_async").kickoff(dict(INPUTS)),
+    "agent kickoff": lambda body, edit: edit(asking(body), "kickoff").kickoff(asked_for()),
+    "agent kickoff_async": lambda body, edit: asyncio.run(
+        edit(asking(body), "kickoff_async").kickoff_async(asked_for())
+    ),
+    "task": lambda body, edit: edited_task(edit(asking(body), "execute_task")),
+    "async task": lambda body, edit: asyncio.run(edited_async_task(edit(asking(body), "aexecute_task"))),
+}
+
+
+def edited_task(made: Any) -> Any:
+    return made.execute_task(task(made), "tea")
+
+
+async def edited_async_task(made: Any) -> Any:
+    return await made.aexecute_task(task(made), "tea")
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("way", OVERRIDDEN)
+def test_an_override_that_asks_for_something_else_is_asked_about_again(way: str, in_place: bool) -> None:
+    body = Body()
+    hooks, asked = refusing_milk("run" if way.startswith(("crew", "flow")) else "agent.invoke")
+    with recorder(hooks), pytest.raises(Reject, match=REFUSED):
+        OVERRIDDEN[way](body, lambda made, name: editing(made, name, in_place))
+    assert (asked, body.runs) == ([False, True], 0)

@@ -11,6 +11,8 @@ from spanhook.cli.conformance.libraries.dspy import dspy
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Tokens
 from spanhook.cli.conformance.servers.requests import Line
 from spanhook.cli.conformance.subject import Body
+from spanhook.testing import recorder
+from tests.overriding import REFUSED, refusing_milk
 
 
 @pytest.fixture
@@ -180,3 +182,21 @@ def test_what_a_program_is_given_by_position_is_seen_and_rewritten(hooks: Hooks)
     spanhook.instrument(hooks)
     assert Echo()("yes", times=2).answer == "nono"
     assert seen == [{"question": "yes", "times": 2}]
+
+
+@pytest.mark.parametrize("react", [False, True])
+def test_an_override_of_a_program_that_asks_for_something_else_is_asked_about_again(react: bool) -> None:
+    ran, kind = list[Any](), dspy.ReAct if react else dspy.Module
+
+    class Editing(kind):
+        def __call__(self, **given: Any) -> Any:
+            return super().__call__(**{**given, "question": "milk"})
+
+        def forward(self, **given: Any) -> Any:
+            ran.append(given)
+
+    hooks, asked = refusing_milk("agent.invoke")
+    with recorder(hooks), pytest.raises(Reject, match=REFUSED):
+        made = Editing("question -> answer", tools=[]) if react else Editing()
+        made(question="tea")
+    assert (asked, ran) == ([False, True], [])

@@ -198,6 +198,30 @@ def test_a_runner_that_overrides_another_is_asked_anew_if_it_asks_for_something_
     assert body.runs == 0
 
 
+def test_an_agent_that_overrides_another_is_asked_anew_if_it_asks_for_something_else() -> None:
+    ran = list[Any]()
+
+    class Editing(agents.BaseAgent):
+        async def run_async(self, parent_context: Any) -> Any:
+            parent_context.user_content.parts[0].text = "milk"
+            async for event in super().run_async(parent_context):
+                yield event
+
+        async def _run_async_impl(self, ctx: Any) -> Any:
+            ran.append(ctx)
+            yield
+
+    class Around(agents.BaseAgent):
+        async def _run_async_impl(self, ctx: Any) -> Any:
+            async for event in self.sub_agents[0].run_async(ctx):
+                yield event
+
+    made = runner(Around(name="outer", sub_agents=[Editing(name="inner")]))
+    with recorder(refusing_milk()), pytest.raises(Reject, match="no milk"):
+        asyncio.run(events_of(made))
+    assert not ran
+
+
 def test_a_run_of_the_same_runner_inside_of_its_run_is_one_of_its_own() -> None:
     held, inner = list[Any](), list[Any]()
 

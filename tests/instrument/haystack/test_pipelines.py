@@ -7,10 +7,19 @@ from typing import Any
 import pytest
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance.libraries.haystack_ways import IS_2, haystack, messages, own, pipeline_of
+from spanhook.cli.conformance.libraries.haystack_ways import (
+    IS_2,
+    ChatMessage,
+    Pipeline,
+    haystack,
+    messages,
+    own,
+    pipeline_of,
+)
 from spanhook.cli.conformance.servers.openai_server import Reply
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import recorder
+from tests.overriding import REFUSED, refusing_milk
 
 
 def data() -> dict[str, Any]:
@@ -194,3 +203,54 @@ def test_an_error_that_was_made_of_a_refusal_is_one() -> None:
     pipeline.add_component("evaluates", evaluator)
     with recorder(refused("llm.call")), pytest.raises(Reject, match="not today"):
         pipeline.run({"evaluates": {"answers": ["tea"]}})
+
+
+async def last_of(steps: Any) -> Any:
+    return [step async for step in steps][-1]
+
+
+PIPELINE_WAYS: dict[str, Any] = {
+    "run": lambda made: made.run(data()),
+    "run_async": lambda made: asyncio.run(made.run_async(data())),
+    "run_async_generator": lambda made: asyncio.run(last_of(made.run_async_generator(data()))),
+}
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("way", PIPELINE_WAYS)
+def test_an_override_of_a_pipeline_that_asks_for_something_else_is_asked_about_again(way: str, in_place: bool) -> None:
+    def edited(given: Any) -> Any:
+        if not in_place:
+            return {"model": {"messages": [ChatMessage.from_user("milk")]}}
+        given["model"]["messages"][0] = ChatMessage.from_user("milk")
+        return given
+
+    class Editing(Pipeline):
+        def run(self, data: Any, **given: Any) -> Any:
+            return super().run(edited(data), **given)
+
+        async def run_async(self, data: Any, **given: Any) -> Any:
+            return await super().run_async(edited(data), **given)
+
+        async def run_async_generator(self, data: Any, **given: Any) -> Any:
+            async for step in super().run_async_generator(edited(data), **given):
+                yield step
+
+    body, made = Body(), Editing()
+    made.add_component("model", own(body))
+    hooks, asked = refusing_milk("run")
+    with recorder(hooks), pytest.raises(Reject, match=REFUSED):
+        PIPELINE_WAYS[way](made)
+    beneath = IS_2 and way == "run"  # it is gated in what it calls, beneath the override
+    assert (asked, body.runs) == ([True] if beneath else [False, True], 0)
+
+
+@pytest.mark.parametrize("way", PIPELINE_WAYS)
+def test_a_pipeline_is_one_run_however_it_is_run(way: str) -> None:
+    hooks, asked = refusing_milk("run")
+    made = Pipeline()
+    made.add_component("model", own(Body()))
+    with recorder(hooks) as seen:
+        PIPELINE_WAYS[way](made)
+    assert asked == [False]
+    assert [one.kind for one in seen.operations].count("run") == 1

@@ -23,6 +23,7 @@ from spanhook.cli.conformance.subject import Body, settle
 from spanhook.instrument import _outlets
 from spanhook.instrument._wrapping import Binding
 from spanhook.testing import recorder
+from tests.overriding import REFUSED, refusing_milk
 
 
 class State(TypedDict, total=False):
@@ -518,3 +519,30 @@ def test_an_interrupt_where_steps_are_wrapped_has_them_wrapped_once(monkeypatch:
     assert ran == steps != []
     assert len(set(steps)) == len(steps)
     assert _retry.run_with_retry is untouched
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("way", ["invoke", "stream"])
+def test_an_override_that_asks_for_something_else_is_asked_about_again(way: str, in_place: bool) -> None:
+    ran = list[str]()
+    made = two_steps(ran)
+    base: Any = type(made)
+
+    def edited(given: Any) -> Any:
+        if not in_place:
+            return {"value": "milk"}
+        given["value"] = "milk"
+        return given
+
+    class Editing(base):
+        def invoke(self, input: Any, *args: Any, **given: Any) -> Any:
+            return super().invoke(edited(input), *args, **given)
+
+        def stream(self, input: Any, *args: Any, **given: Any) -> Any:
+            yield from super().stream(input if way == "invoke" else edited(input), *args, **given)
+
+    made.__class__ = Editing
+    hooks, asked = refusing_milk("agent.invoke")
+    with recorder(hooks), pytest.raises(Reject, match=REFUSED):
+        list(getattr(made, way)({"value": "tea"}))
+    assert (asked, ran) == ([False, True], [])

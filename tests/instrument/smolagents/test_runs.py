@@ -11,6 +11,7 @@ from spanhook.cli.conformance.libraries.smolagents_ways import ANSWERS, ASK, Own
 from spanhook.cli.conformance.servers.openai_server import Reply, Tokens
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import Recorder, recorder
+from tests.overriding import REFUSED, refusing_milk
 
 
 def statuses(seen: Recorder) -> list[tuple[str, str]]:
@@ -149,3 +150,25 @@ def test_totals_are_the_librarys_own() -> None:
         made.run(ASK)
     tokens = made.monitor.get_total_token_counts()
     assert totals == [(tokens.input_tokens, tokens.output_tokens)] == [(Tokens().input, Tokens().output)]
+
+
+@pytest.mark.parametrize("call", [False, True])
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_override_that_asks_for_something_else_is_asked_about_again(stream: bool, call: bool) -> None:
+    class Editing(smolagents.ToolCallingAgent):
+        def run(self, task: Any, *args: Any, **given: Any) -> Any:
+            return super().run("milk" if not call else task, *args, **given)
+
+        def __call__(self, task: Any, **given: Any) -> Any:
+            return super().__call__("milk", **given)
+
+    body = Body()
+    made = asking(body)
+    made.__class__ = Editing
+    hooks, asked = refusing_milk("agent.delegate" if call else "agent.invoke")
+    with recorder(hooks), pytest.raises(Reject, match=REFUSED):
+        if call:
+            made(ASK)
+        else:
+            [*made.run(ASK, stream=True)] if stream else made.run(ASK)
+    assert (asked, body.runs) == ([False, True], 0)

@@ -10,6 +10,7 @@ from spanhook.cli.conformance.libraries.strands_ways import ASK, graph_of, swarm
 from spanhook.cli.conformance.servers.openai_server import Tokens
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import Recorder, recorder
+from tests.overriding import REFUSED, refusing_milk
 
 Status: Any = import_module("strands.multiagent.base").Status
 
@@ -108,3 +109,24 @@ def test_a_rejection_of_the_run_is_raised_out_of_a_graph_and_a_swarm(kind: Any, 
     with recorder(hooks), pytest.raises(Reject, match="not today"):
         make(body)(ASK)
     assert body.runs == 0
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.parametrize("make", [graph_of, swarm_of])
+def test_an_override_of_a_team_that_asks_for_something_else_is_asked_about_again(make: Any, in_place: bool) -> None:
+    body = Body()
+    made = make(body)
+    base: Any = type(made)
+
+    class Editing(base):
+        async def stream_async(self, task: Any, *args: Any, **given: Any) -> Any:
+            if in_place:
+                task[0]["text"] = "milk"
+            async for event in super().stream_async(task if in_place else "milk", *args, **given):
+                yield event
+
+    made.__class__ = Editing
+    hooks, asked = refusing_milk("run")
+    with recorder(hooks), pytest.raises(Reject, match=REFUSED):
+        made([{"text": ASK}])
+    assert (asked, body.runs) == ([False, True], 0)

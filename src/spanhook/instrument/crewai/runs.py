@@ -15,17 +15,11 @@ from spanhook.instrument.crewai.prompts import TAKES, request_of, rewritten
 from spanhook.instrument.crewai.refusals import aborted
 from spanhook.instrument.formats.openai import chat_message
 from spanhook.instrument.wire import encoded, messages_in, text_in
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, current_record
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, runs_on
 
 PROVIDER = "crewai"
 _OWN = ("crewai.agents.", "crewai.memory.", "crewai.experimental.")
 """Where CrewAI has flows that are parts of agents and memories."""
-
-
-def _again(adapter: Adapter, instance: Any) -> bool:
-    """Whether a run goes on in another of its methods, or is tried again."""
-    op = current_record()
-    return op is not None and op.adapter is adapter and op.called and not op.ended and op.instance is instance
 
 
 def _named(name: Any, instance: Any) -> str:
@@ -40,15 +34,15 @@ def text_of(value: Any, expected: str) -> str:
 # ------------------------------------------------------------------------------------------------- crews and flows
 
 
-def crew_chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
+def crew_chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     """The adapter of a call; ``None`` for one that returns a stream, which makes another one of its own."""
-    return None if getattr(instance, "stream", False) or _again(CREW, instance) else CREW
+    return None if getattr(instance, "stream", False) or runs_on(CREW, instance, args, kwargs) else CREW
 
 
-def flow_chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
+def flow_chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     """The adapter of a flow; ``None`` for a part of CrewAI, and for one that returns a stream."""
     own = type(instance).__module__.startswith(_OWN)
-    return None if own or getattr(instance, "stream", False) or _again(FLOW, instance) else FLOW
+    return None if own or getattr(instance, "stream", False) or runs_on(FLOW, instance, args, kwargs) else FLOW
 
 
 def crew_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
@@ -99,8 +93,8 @@ FLOW = replace(CREW, layer="crewai.flow", answer=flow_answer)
 # ------------------------------------------------------------------------------------------------- agents
 
 
-def task_chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
-    return None if _again(AGENT, instance) else AGENT
+def task_chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
+    return None if runs_on(AGENT, instance, args, kwargs) else AGENT
 
 
 def name_of(agent: Any) -> str:
@@ -149,8 +143,8 @@ AGENT = Adapter(
 )
 
 
-def asked_chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
-    return None if _again(ASKED_AGENT, instance) else ASKED_AGENT
+def asked_chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
+    return None if runs_on(ASKED_AGENT, instance, args, kwargs) else ASKED_AGENT
 
 
 def kickoff_chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:

@@ -12,22 +12,24 @@ from dspy.predict.predict import Predict
 
 from spanhook import semconv
 from spanhook.instrument.wire import encoded
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Record, Request, current_record
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Record, Request, current_record, goes_on
 
 PROVIDER = "dspy"
 _LAYER = "dspy.run"
 _AGENTS = frozenset(("ReAct", "ReActV2", "CodeAct", "RLM"))
 
 
-def chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
+def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     """The adapter of a module's call; ``None`` for one that is only a part of a run."""
     if isinstance(instance, Predict):
         return None
     run = _enclosing(current_record())
     if run is None:
         return RUN
+    if run.instance is instance:
+        return None if goes_on(run, args, kwargs) else RUN
     agent = any(one.__name__ in _AGENTS for one in type(instance).__mro__)
-    return RUN if agent and run.instance is not instance else None
+    return RUN if agent else None
 
 
 def _enclosing(op: Record | None) -> Record | None:

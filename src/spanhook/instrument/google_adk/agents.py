@@ -14,17 +14,17 @@ from spanhook.instrument.google_adk.contents import read_all
 from spanhook.instrument.google_adk.events import Events, event_of, event_output
 from spanhook.instrument.google_adk.runs import PROVIDER, RUN, name_of
 from spanhook.instrument.identities import as_id
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Record, Request, current_record
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Record, Request, current_record, runs_on
 
 
-def chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
+def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     """The adapter of an agent's run; ``None`` for that of the root agent, which its runner's run is, and for one that
     goes on in a method that it overrides.
     """
     op = current_record()
     if op is None or not op.called or op.ended:
         return AGENT
-    return None if _is_root(op, instance) or (op.adapter is AGENT and op.instance is instance) else AGENT
+    return None if _is_root(op, instance) or runs_on(AGENT, instance, args, kwargs) else AGENT
 
 
 def _is_root(op: Record, agent: Any) -> bool:

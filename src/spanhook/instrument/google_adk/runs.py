@@ -66,14 +66,6 @@ def run_carries(_instance: Any, _args: Args, kwargs: Kwargs) -> Carried:
     return [*FORMAT.carries({"contents": _asked(kwargs)}), *where]
 
 
-def run_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
-    """Note what the gates have let pass: a method that overrides another may change it in place."""
-    op = current_record()
-    if op is not None:
-        op.gated = run_carries(instance, args, kwargs)
-    return args, kwargs
-
-
 def run_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     given = _asked(kwargs) if change.inputs is None else [said(change.inputs, "user")]
     messages = rewritten(given, replace(change, inputs=None))
@@ -122,7 +114,6 @@ RUN = Adapter(
     answer=run_answer,
     chunks=Events,
     answer_chunks=run_events,
-    prepare=run_prepare,
     carries=run_carries,
     hosts=True,
     pools=True,

@@ -5,17 +5,16 @@ from typing import Any, cast
 
 from spanhook import semconv
 from spanhook.instrument.haystack.describing import PROVIDER
-from spanhook.instrument.haystack.runs import again
 from spanhook.instrument.identities import ids_in
 from spanhook.instrument.metaclass import meet
 from spanhook.instrument.signatures import Signature
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Request, Usage
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Request, Usage, runs_on
 
 CALL = Signature("data", "include_outputs_from")
 
 
-def chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
-    if again(PIPELINE, instance):
+def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
+    if runs_on(PIPELINE, instance, args, kwargs):
         return None
     for _, component in instance.walk():
         meet(component)  # its generators may be no components

@@ -11,21 +11,15 @@ from spanhook.instrument.identities import ids_in
 from spanhook.instrument.metaclass import meet
 from spanhook.instrument.signatures import Signature
 from spanhook.instrument.wire import one_prompt
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, current_record
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, current_record, runs_on
 
 CALL = Signature("messages", "streaming_callback")
 _NOTHING: Mapping[str, Any] = {"step_count": 0, "token_usage": {}, "tool_call_counts": {}, "exit_reason": "text"}
 """What a run reports that has called no model."""
 
 
-def again(adapter: Adapter, instance: Any) -> bool:
-    """Whether a run goes on in a method that the one that was called overrides or is made of."""
-    op = current_record()
-    return op is not None and op.adapter is adapter and op.called and not op.ended and op.instance is instance
-
-
-def chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
-    if again(RUN, instance):
+def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
+    if runs_on(RUN, instance, args, kwargs):
         return None
     meet(instance)  # its generator may be no component
     return RUN

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 from spanhook.instrument.formats.bedrock import Converse
 from spanhook.instrument.wire import one_prompt
-from spanhook.model import Change, Message
+from spanhook.model import Carried, Change, Message
 
 _CONVERSE = Converse()
 
@@ -24,6 +24,13 @@ def natives(prompt: Any) -> list[Any]:
 def messages_of(prompt: Any) -> list[Message]:
     """A prompt as messages in role/parts form."""
     return [_CONVERSE.message(one) for one in natives(prompt)]
+
+
+def carried_in(prompt: Any) -> Carried:
+    """What a prompt asks, in whichever form, and how it answers interrupts."""
+    given = cast("Sequence[Any]", prompt) if isinstance(prompt, list) else ()
+    answers = [one for one in given if isinstance(one, dict) and "interruptResponse" in one]
+    return [repr((messages_of(prompt), answers))]
 
 
 def rewritten(prompt: Any, change: Change) -> Any:

@@ -16,20 +16,14 @@ from spanhook.instrument.strands.arguments import AGENT_OUTPUT as ASKED
 from spanhook.instrument.strands.arguments import RUN as CALL
 from spanhook.instrument.strands.chunks import Last
 from spanhook.instrument.strands.models import structured
-from spanhook.instrument.strands.prompts import messages_of, response, rewritten
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, current_record
+from spanhook.instrument.strands.prompts import carried_in, messages_of, response, rewritten
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, runs_on
 
 PROVIDER = "strands"
 
 
-def again(adapter: Adapter, instance: Any) -> bool:
-    """Whether a run goes on in a method that the one that was called overrides."""
-    op = current_record()
-    return op is not None and op.adapter is adapter and op.called and not op.ended and op.instance is instance
-
-
-def chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
-    return None if again(RUN, instance) else RUN
+def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
+    return None if runs_on(RUN, instance, args, kwargs) else RUN
 
 
 def run_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
@@ -51,6 +45,10 @@ def run_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
     """The prompt; what was said before is the agent's own."""
     prompt = CALL.given(args, kwargs, "prompt")
     return Request(messages=messages_of(prompt), system=_system(instance), inputs=prompt)
+
+
+def run_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    return carried_in(CALL.given(args, kwargs, "prompt"))
 
 
 def run_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
@@ -112,6 +110,7 @@ RUN = Adapter(
     metadata=run_metadata,
     request=run_request,
     output=run_output,
+    carries=run_carries,
     rewrite=run_rewrite,
     takes=frozenset(("inputs", "messages")),
     answer=run_answer,
@@ -124,13 +123,17 @@ RUN = Adapter(
 # ------------------------------------------------------------------------------------------------- structured output
 
 
-def output_chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
-    return None if again(OUTPUT, instance) else OUTPUT
+def output_chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
+    return None if runs_on(OUTPUT, instance, args, kwargs) else OUTPUT
 
 
 def output_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
     prompt = ASKED.given(args, kwargs, "prompt")
     return Request(messages=messages_of(prompt), system=_system(instance), inputs=prompt)
+
+
+def output_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
+    return carried_in(ASKED.given(args, kwargs, "prompt"))
 
 
 def output_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
@@ -149,6 +152,7 @@ def output_messages(result: Any) -> list[Message]:
 OUTPUT = replace(
     RUN,
     request=output_request,
+    carries=output_carries,
     output=output_messages,
     rewrite=output_rewrite,
     answer=output_answer,

@@ -12,12 +12,12 @@ from spanhook.instrument.strands.arguments import HANDOFF as GIVEN
 from spanhook.instrument.strands.arguments import TEAM as CALL
 from spanhook.instrument.strands.chunks import Last
 from spanhook.instrument.strands.prompts import messages_of
-from spanhook.instrument.strands.runs import PROVIDER, again, run_identity
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request
+from spanhook.instrument.strands.runs import PROVIDER, run_identity
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, runs_on
 
 
-def chosen(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
-    return None if again(TEAM, instance) else TEAM
+def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
+    return None if runs_on(TEAM, instance, args, kwargs) else TEAM
 
 
 def team_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
