@@ -205,10 +205,13 @@ def test_no_alert_tells_of_a_hook_in_shadow_mode(told: Told, rule: str, decision
 
 
 def test_agents_that_fail(told: Told) -> None:
+    """`increase` extrapolates, so that of those near the limits either may be said."""
     agents = told.document["totals"]["runs_by_agent"]
-    wanted = {(agent,) for agent, of in agents.items() if of.get("error", 0) > max(4, 0.05 * sum(of.values()))}
-    assert wanted
-    assert set(answer(told, "SpanhookErrorRate", semconv.GEN_AI_AGENT_NAME)) == wanted
+    failed = {(agent,): of.get("error", 0) / max(5, 0.05 * sum(of.values())) for agent, of in agents.items()}
+    surely, perhaps = ({agent for agent, share in failed.items() if share > limit} for limit in (1.3, 0.7))
+    assert surely
+    assert surely < {(agent,) for agent in agents}
+    assert surely <= set(answer(told, "SpanhookErrorRate", semconv.GEN_AI_AGENT_NAME)) <= perhaps
 
 
 def test_models_without_a_price(told: Told) -> None:
