@@ -206,6 +206,7 @@ async def test_a_queue_that_is_away_makes_no_job(place: Place, redis: RedisProce
         with worker(place) as process:
             (running,) = await submitted(runner, "working", work("d", 3))
             await until(lambda: words(place, "d") == ["start"])
+            await finished(runner, [job])  # what has just been taken would wait until Redis is back
             redis.stop()  # jobs that run go on
             done = await finished(runner, [job, running])
             assert [one.status for one in done] == ["completed", "completed"]
