@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import wrapt
 
+import spanhook
 from spanhook import ConfigurationError
 from spanhook.instrument import INSTRUMENTORS, hint, meant, names
 from spanhook.instrument.instrumentor import BOUND, WAITING, Bindings
-from spanhook.model import Signal
+from spanhook.model import Signal, libraries
 
 
 @pytest.mark.parametrize(
@@ -81,3 +82,13 @@ def test_a_module_is_awaited_once_however_often_its_points_are_bound(
     finally:
         bindings.restore()
         sys.modules.pop("spanhook_late", None)
+
+
+def test_packages_are_libraries_while_they_are_bound() -> None:
+    before = +libraries
+    for _ in range(2):
+        spanhook.instrument()
+        assert libraries["langgraph"]
+        spanhook.uninstrument()
+        spanhook.uninstrument()
+        assert +libraries == before

@@ -72,8 +72,8 @@ class Bindings:
         by_module: dict[str, list[Entry]] = {}
         for entry in self._table:
             by_module.setdefault(entry.module, []).append(entry)
-            libraries.add(entry.module.partition(".")[0])
             self.states[str(entry)] = WAITING
+        libraries.update(self._packages())
         for name, entries in by_module.items():
             module = sys.modules.get(name)
             if module is not None:
@@ -170,6 +170,9 @@ class Bindings:
             return lambda owner, name: Family(owner, name, make, entry.outside)
         return lambda owner, name: Binding(owner, name, make)
 
+    def _packages(self) -> set[str]:
+        return {entry.module.partition(".")[0] for entry in self._table}
+
     def lack(self, module: str) -> None:
         """Note that this version has no such module, so that nothing waits for it."""
         for entry in self._table:
@@ -198,6 +201,8 @@ class Bindings:
 
     def restore(self) -> None:
         """Remove every wrapper, the last one first."""
+        if self._on:
+            libraries.subtract(self._packages())
         self._on = False
         if self._adapt in registry.changed:
             registry.changed.remove(self._adapt)

@@ -1,5 +1,6 @@
 """What identifies a request, so that its transport is recognized: the last text of each prompt."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any, Self, cast
@@ -44,8 +45,8 @@ def in_pieces(pieces: Sequence[str]) -> str | None:
     return Pieces(pieces) if len(pieces) > 1 else (pieces[0] or None) if pieces else None
 
 
-libraries = {"builtins"}
-"""The packages whose classes are no application's: Python's own, and those of the libraries that are bound."""
+libraries = Counter({"builtins": 1})
+"""The packages whose classes are no application's, Python's own and those of bound libraries: how often each is."""
 
 
 def in_order(arguments: Mapping[str, Any]) -> str:
@@ -111,7 +112,7 @@ def _may_ask_otherwise(adapter: Adapter, instance: Any) -> bool:
     if not adapter.reenters:
         return False
     cls = instance if isinstance(instance, type) else type(instance)
-    return cls.__module__.partition(".")[0] not in libraries
+    return not libraries[cls.__module__.partition(".")[0]]
 
 
 def _asked(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Carried:
