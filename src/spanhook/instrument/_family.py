@@ -57,7 +57,7 @@ class Family:
     """A method of a base class, bound there and, after ``spread``, in every subclass that overrides it.
 
     Args:
-        outside: Only methods defined outside this package, or these, with spaces between, are bound.
+        outside: Only methods defined outside these packages are bound.
 
     Attributes:
         binding: What binds it in one class.
@@ -66,9 +66,9 @@ class Family:
     binding = Binding
 
     def __init__(
-        self, base: type, attribute: str, make: Callable[[Binding], Callable[..., Any]], outside: str = ""
+        self, base: type, attribute: str, make: Callable[[Binding], Callable[..., Any]], outside: tuple[str, ...] = ()
     ) -> None:
-        self._base, self._attribute, self._outside = base, attribute, outside.split()
+        self._base, self._attribute, self._outside = base, attribute, outside
         self._bound = ByClass(self.binding, attribute, make)
         self._lineage: Lineage | None = None
         self.bind(base)

@@ -61,10 +61,10 @@ class FamilyOnDemand:
     Args:
         wanted: Whether it is needed.
         make: Makes the wrapper.
-        outside: Only methods defined outside this package are wrapped.
+        outside: Only methods defined outside these packages are wrapped.
     """
 
-    def __init__(self, base: type, attribute: str, wanted: Wanted, make: Make, outside: str) -> None:
+    def __init__(self, base: type, attribute: str, wanted: Wanted, make: Make, outside: tuple[str, ...]) -> None:
         self._base, self._attribute, self._wanted, self._make, self._outside = base, attribute, wanted, make, outside
         self._family: Family | None = None
 

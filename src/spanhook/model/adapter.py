@@ -372,8 +372,8 @@ class Adapter:
         object.__setattr__(self, "target_key", target)
         object.__setattr__(self, "verb", self.verb or OPERATION_NAMES.get(self.kind, self.kind))
         object.__setattr__(self, "naming_key", self.named_by or NAMING_KEYS.get(self.kind, target))
-        unnamed = self.kind == "tool.execute" and self.carries is None and not self.model_layer
-        object.__setattr__(self, "reenters", (self.kind in _RUNS or unnamed) and not self.block)
+        is_run = self.kind in _RUNS or (self.kind == "tool.execute" and self.carries is None)
+        object.__setattr__(self, "reenters", is_run and not self.model_layer and not self.block)
         object.__setattr__(self, "prepares", self.prepare is not None or self.onward is not None)
 
 

@@ -68,7 +68,7 @@ def carried_by(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> C
 def note_gated(op: Record) -> None:
     """Note what the gates are asked about: callbacks and overrides may later change it in place."""
     adapter, instance = op.adapter, op.instance
-    if adapter.carries is None and not _may_ask_otherwise(adapter, instance):
+    if not (_is_the_applications(instance) if adapter.reenters else adapter.carries):
         return
     try:
         if adapter.goes_on is None or adapter.goes_on(instance):
@@ -85,7 +85,10 @@ def gated_by(op: Record) -> Carried:
 
 def goes_on(op: Record, args: Args, kwargs: Kwargs) -> bool:
     """Whether a call of the same sort on the same instance, made inside ``op``, does what ``op`` was asked to do."""
-    if op.adapter.carries is None and not _may_ask_otherwise(op.adapter, op.instance):
+    if op.adapter.reenters:
+        if op.coverage in (None, "observed"):
+            return True  # nobody was asked about this, or would be about anything else
+    elif op.adapter.carries is None:
         return True
     try:
         own = op.gated if op.gated is not None else _asked(op.adapter, op.instance, op.args, op.kwargs)
@@ -104,13 +107,11 @@ def runs_on(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> bool
     return op is not None and inside and goes_on(op, args, kwargs)
 
 
-def _may_ask_otherwise(adapter: Adapter, instance: Any) -> bool:
-    """Whether methods of an application may stand between a call and the same call inside it: an override, that is.
+def _is_the_applications(instance: Any) -> bool:
+    """Whether a class is an application's, so that an override may edit what was asked before it passes that on.
 
-    Only then is it worth writing down what was asked, which may be a whole state or a document.
+    Only then is it worth writing down, since it may be a whole state or a document.
     """
-    if not adapter.reenters:
-        return False
     cls = instance if isinstance(instance, type) else type(instance)
     return not libraries[cls.__module__.partition(".")[0]]
 

@@ -27,7 +27,7 @@ class Point:
             operation starts at the first step; ``"manager"`` or ``"amanager"`` for functions that return a context
             manager whose result is the operation's, and ``"acontext"`` for an async one whose block is the operation.
         overrides: Also wrap the method in every subclass that overrides it, present and future.
-        outside: With ``overrides``, wrap only methods outside a package, or ``"one another"``, which lead elsewhere.
+        outside: With ``overrides``, wrap only methods defined outside these packages: theirs lead to other points.
         wanted: Called with the plans by kind; the point is wrapped only while it returns true, as ``module:function``.
             It must not import the library, whose import may be in progress.
         below: With ``overrides``: the class itself may lack the method, which only subclasses have.
@@ -45,7 +45,7 @@ class Point:
     mode: str = "sync"
     overrides: bool = False
     below: bool = False
-    outside: str = ""
+    outside: tuple[str, ...] = ()
     wanted: str = ""
     decorator: str = ""
     either: str = ""
@@ -248,7 +248,7 @@ class InnerStream:
 
     Attributes:
         module, name: The method of the base class, as in ``Point``; it is wrapped in subclasses that override it.
-        outside: Only methods defined outside this package are wrapped.
+        outside: Only methods defined outside these packages are wrapped.
         wanted: Called with the plans by kind; returns whether hooks want to see text before it goes out, as
             ``module:function``. It must not import the library, whose import may be in progress.
         texts: How its chunks are read, as ``module:NAME``.
@@ -259,7 +259,7 @@ class InnerStream:
 
     module: str
     name: str
-    outside: str
+    outside: tuple[str, ...]
     wanted: str
     texts: str
     sends: str

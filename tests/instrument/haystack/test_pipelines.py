@@ -254,3 +254,19 @@ def test_a_pipeline_is_one_run_however_it_is_run(way: str) -> None:
         PIPELINE_WAYS[way](made)
     assert asked == [False]
     assert [one.kind for one in seen.operations].count("run") == 1
+
+
+def test_a_pipeline_that_is_run_in_itself_with_other_data_is_asked_about_again() -> None:
+    made = Pipeline()
+
+    @haystack.component
+    class Asking:
+        @haystack.component.output_types(said=str)
+        def run(self, text: str) -> dict[str, str]:
+            return {"said": text if text == "milk" else made.run({"asking": {"text": "milk"}})["asking"]["said"]}
+
+    made.add_component("asking", Asking())
+    hooks, asked = refusing_milk("run")
+    with recorder(hooks), pytest.raises(Reject, match=REFUSED):
+        made.run({"asking": {"text": "tea"}})
+    assert asked == [False, True]

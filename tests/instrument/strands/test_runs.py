@@ -81,3 +81,9 @@ def test_what_a_run_in_a_run_of_its_agent_uses_is_counted_once() -> None:
         assert str(editing(body, lambda _prompt: "another")(ASK)).strip() == Reply.text
     assert totals == [Tokens().total, Tokens().total]
     assert body.tokens == Tokens().total
+
+
+def test_where_no_hook_applies_an_override_is_one_run_whatever_it_asks() -> None:
+    with recorder() as seen:
+        WAYS["call"](editing(Body(), lambda _prompt: blocks("another")))
+    assert [one.kind for one in seen.operations].count("agent.invoke") == 1

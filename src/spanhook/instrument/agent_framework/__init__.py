@@ -12,7 +12,7 @@ from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.model import Point
 
 _HERE = "spanhook.instrument.agent_framework"
-OWN = "agent_framework agent_framework_foundry_local agent_framework_openai"
+OWN = ("agent_framework", "agent_framework_foundry_local", "agent_framework_openai")
 """The library's packages in which clients override ``get_response``: they pass on what they are asked."""
 
 
@@ -39,12 +39,7 @@ class AgentFrameworkInstrumentor(Instrumentor):
     table = (
         _point("._agents:BaseAgent.run", "runs:RUN", "runs:chosen", below=True),
         _point("._clients:BaseChatClient._inner_get_response", "models:MODEL", "clients:inner_chosen"),
-        _point(
-            "._clients:BaseChatClient.get_response",
-            "clients:CLIENT",
-            "clients:chosen",
-            outside=OWN,
-        ),
+        _point("._clients:BaseChatClient.get_response", "clients:CLIENT", "clients:chosen", outside=OWN),
         _point("._agents:RawAgent._call_chat_client", "others:OTHER", "others:chosen"),
         _point("._tools:FunctionTool.invoke", "tools:TOOL", "tools:chosen"),
         _point("._tools:FunctionTool.__call__", "tools:CALL", "tools:call_chosen", mode="sync"),

@@ -53,7 +53,7 @@ def _has_tools(client: Any, kwargs: Kwargs) -> bool:
 def _is_around_the_loop(cls: type) -> bool:
     """Whether the first class with ``get_response`` is an application's, in front of the library's loop."""
     first = next(one for one in cls.__mro__ if "get_response" in one.__dict__)
-    return issubclass(cls, FunctionInvocationLayer) and first.__module__.partition(".")[0] not in OWN.split()
+    return issubclass(cls, FunctionInvocationLayer) and first.__module__.partition(".")[0] not in OWN
 
 
 def _named(args: Args, kwargs: Kwargs) -> Kwargs:

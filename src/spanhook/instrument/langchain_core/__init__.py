@@ -27,7 +27,7 @@ def _own(module: str, name: str, adapter: str, mode: str = "sync") -> Point:
         adapter=f"{_HERE}.invoked:{adapter}",
         mode=mode,
         overrides=True,
-        outside="langchain_core",
+        outside=("langchain_core",),
     )
 
 
@@ -39,7 +39,7 @@ def _inner(module: str, name: str) -> InnerStream:
     return InnerStream(
         module=module,
         name=name,
-        outside="langchain_core",
+        outside=("langchain_core",),
         wanted=f"{_HERE}.wanted:windows",
         texts=f"{_HERE}.texts:GENERATION_TEXTS",
         sends="run_manager",

@@ -44,7 +44,7 @@ class SmolagentsInstrumentor(Instrumentor):
             "tools:TOOL",
             "tools:base_chosen",
             below=True,
-            outside="smolagents",
+            outside=("smolagents",),
             optional=True,
         ),
         _point("tools:Tool.__call__", "tools:TOOL"),
