@@ -1,7 +1,13 @@
 """Overrides that ask for something else than they were asked for, and hooks that refuse that."""
 
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
 from spanhook import Hooks, Operation, Reject
 from spanhook.semconv import Kind
+from spanhook.testing import recorder
 
 REFUSED = "no milk"
 
@@ -18,3 +24,11 @@ def refusing_milk(kind: Kind) -> tuple[Hooks, list[bool]]:
             raise Reject(REFUSED)
 
     return hooks, asked
+
+
+def expect_asked_again(kind: Kind, run: Callable[[], Any]) -> None:
+    """Run what asks for tea, and in an override for milk: the hooks are asked about both, and refuse the second."""
+    hooks, asked = refusing_milk(kind)
+    with recorder(hooks), pytest.raises(Reject, match=REFUSED):
+        run()
+    assert asked == [False, True]

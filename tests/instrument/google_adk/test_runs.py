@@ -29,6 +29,7 @@ from spanhook.cli.conformance.servers.openai_server import Reply, Tokens
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import recorder
 from tests.instrument.google_adk.made import events_of, nested
+from tests.overriding import REFUSED, refusing_milk
 
 VERSION = tuple(map(int, metadata.version("google-adk").split(".")[:2]))
 
@@ -168,17 +169,6 @@ def test_an_agent_with_the_name_of_the_one_that_runs_it_is_gated() -> None:
     assert (runs, body.runs) == (["helper", "helper"], 0)
 
 
-def refusing_milk() -> Hooks:
-    hooks = Hooks()
-
-    @hooks.before("agent.invoke")
-    def refuse(op: Operation) -> None:
-        if "milk" in repr(op.request.messages):
-            raise Reject("no milk")
-
-    return hooks
-
-
 @pytest.mark.parametrize("in_place", [False, True])
 def test_a_runner_that_overrides_another_is_asked_anew_if_it_asks_for_something_else(in_place: bool) -> None:
     class Other(Runner):
@@ -193,7 +183,7 @@ def test_a_runner_that_overrides_another_is_asked_anew_if_it_asks_for_something_
     body = Body()
     made = runner(agent(own(body)))
     made.__class__ = Other
-    with recorder(refusing_milk()), pytest.raises(Reject, match="no milk"):
+    with recorder(refusing_milk("agent.invoke")[0]), pytest.raises(Reject, match=REFUSED):
         asyncio.run(events_of(made))
     assert body.runs == 0
 
@@ -217,7 +207,7 @@ def test_an_agent_that_overrides_another_is_asked_anew_if_it_asks_for_something_
                 yield event
 
     made = runner(Around(name="outer", sub_agents=[Editing(name="inner")]))
-    with recorder(refusing_milk()), pytest.raises(Reject, match="no milk"):
+    with recorder(refusing_milk("agent.invoke")[0]), pytest.raises(Reject, match=REFUSED):
         asyncio.run(events_of(made))
     assert not ran
 
@@ -233,7 +223,7 @@ def test_a_run_of_the_same_runner_inside_of_its_run_is_one_of_its_own() -> None:
                 yield event
 
     held.append(runner(Again(name="again")))
-    with recorder(refusing_milk()), pytest.raises(Reject, match="no milk"):
+    with recorder(refusing_milk("agent.invoke")[0]), pytest.raises(Reject, match=REFUSED):
         asyncio.run(events_of(held[0]))
     assert not inner
 
