@@ -4,7 +4,7 @@ Knows nothing of operations or hooks. With ``baggage=True`` the identity also tr
 baggage (https://www.w3.org/TR/baggage/), in whatever the application already propagates.
 """
 
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
@@ -42,6 +42,7 @@ class Identity(NamedTuple):
 
 
 NOBODY = Identity()
+_new: Callable[[type[Identity], tuple[Any, ...]], Identity] = tuple[Any, ...].__new__
 ambient: ContextVar[Identity] = ContextVar("spanhook.identity", default=NOBODY)
 """The identity set by ``context``."""
 
@@ -56,7 +57,7 @@ def identity_of(ambient: Identity, given: Mapping[str, str], around: Identity, a
         agent: The nearest enclosing agent.
     """
     if around is NOBODY and ambient is NOBODY and not given:
-        return Identity(run_id=clock.run_id(), agent_id=agent)
+        return _new(Identity, ("", "", "", clock.run_id(), agent, _NOTHING))
     return Identity(
         ambient.tenant_id or around.tenant_id or given.get("tenant_id", ""),
         ambient.user_id or given.get("user_id", "") or around.user_id,

@@ -280,8 +280,8 @@ class Record(End):
             if parent is None or self.given or self.ambient is not parent.ambient:
                 known = identity_of(self.ambient, self.given, NOBODY if parent is None else parent.identity, agent)
             else:
-                known = parent.identity
-                if known.agent_id != agent:
+                known = parent._identity or parent.identity
+                if known[4] != agent:
                     known = known._replace(agent_id=agent)
             self._identity = known
         return known

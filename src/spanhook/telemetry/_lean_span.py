@@ -3,7 +3,7 @@
 import threading
 from typing import Any, Protocol, cast
 
-from opentelemetry.sdk.trace import SpanLimits, _Span
+from opentelemetry.sdk.trace import SpanLimits, SpanProcessor, _Span
 from opentelemetry.trace import Span, SpanContext, SpanKind, Status, StatusCode
 
 from spanhook.fork import after_fork
@@ -14,11 +14,19 @@ _STRINGS = frozenset((str,))
 
 
 class Origin(Protocol):
-    """What opened a span; it keeps what is the same for all spans that it opens."""
+    """What opened a span; it keeps what is the same for all spans that it opens.
+
+    Attributes:
+        tracer, scope, limits: The tracer, and what its spans have in common.
+        processors: The tracer's processors when they were last looked at.
+        told: Those that an ended span goes to, as long as the tracer still has these processors.
+    """
 
     tracer: Any
     scope: Any
     limits: Any
+    processors: Any
+    told: tuple[SpanProcessor, ...]
 
 
 def fill(span: Span, attributes: dict[str, Any], *, plain: bool = False) -> None:
@@ -73,8 +81,14 @@ class LeanSpan(_Span):
 
     def end(self, end_time: int | None = None) -> None:
         if self._end_time is None:
-            self._end_time = end_time if end_time is not None else clock.wall()
-            self._opener.tracer.span_processor.on_end(self)
+            self._end_time = clock.wall() if end_time is None else end_time
+            opener = self._opener
+            processor = opener.tracer.span_processor
+            if getattr(processor, "_span_processors", None) is opener.processors:
+                for one in opener.told:
+                    one.on_end(self)
+            else:
+                processor.on_end(self)
 
 
 for _name, _value in {

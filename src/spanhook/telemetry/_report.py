@@ -37,7 +37,7 @@ def report(op: Record, telemetry: Telemetry) -> None:
         if telemetry.span_content or telemetry.values or (telemetry.event_content and logger is not None):
             kept = concealed_content(op, _content.captured(op))
         try:
-            if not op.described and span.is_recording():
+            if not op.described and (span._end_time is None if type(span) is LeanSpan else span.is_recording()):
                 _describe(op, kept, telemetry)
         except Exception as error:
             internal.report("report.span", error, lost=1)

@@ -48,10 +48,15 @@ _READERS = {BatchSpanProcessor.on_end, SimpleSpanProcessor.on_end, SpanProcessor
 """``on_end`` methods known only to read the span; others may access the SDK's internals."""
 
 
+_DEAF = {SpanProcessor.on_end}
+"""``on_end`` methods known to do nothing with spanhook's spans."""
+
+
 def quiet(processor: type[SpanProcessor]) -> None:
-    """Declare that ``processor`` does nothing when spanhook's spans start, and only reads them when they end."""
+    """Declare that ``processor`` does nothing when spanhook's spans start or end."""
     _QUIET.add(processor.on_start)
     _READERS.add(processor.on_end)
+    _DEAF.add(processor.on_end)
 
 
 def context_with(span: Span, before: Context) -> Context:
@@ -60,6 +65,7 @@ def context_with(span: Span, before: Context) -> Context:
 
 
 _NO_STATE = SpanContext(1, 2, is_remote=False).trace_state
+_SAMPLED = int(TraceFlags.SAMPLED)
 _TUPLE = tuple(SpanContext(1, 2, False, TraceFlags(1))) == (1, 2, False, TraceFlags(1), _NO_STATE, True)
 """Whether a span context is the known tuple; then one can be made from valid parts without further checks."""
 
@@ -78,7 +84,8 @@ class Opener:
         self._lean = type(tracer) is Tracer and self.limits is not None and self._familiar()
         self._sampler: Any = getattr(tracer, "sampler", None)
         self._enabled: Callable[[], bool] = getattr(tracer, "_is_enabled", _always)  # SDK 1.39 has none
-        self._processors: Any = None
+        self.processors: Any = None
+        self.told: tuple[SpanProcessor, ...] = ()
         self._heard = True
         if self._lean:
             self._root_flags, self._root = self._root_decision()
@@ -117,7 +124,7 @@ class Opener:
         ``plain`` if the SDK is known to accept them as they are.
         """
         tracer = self.tracer
-        if self._lean and getattr(tracer.span_processor, "_span_processors", None) is not self._processors:
+        if self._lean and getattr(tracer.span_processor, "_span_processors", None) is not self.processors:
             self._look_again(tracer.span_processor)
         if not self._lean or self._heard or not self._enabled() or not (plain or is_plain(attributes)):
             return tracer.start_span(name, before, kind, attributes)
@@ -126,6 +133,9 @@ class Opener:
             return self._root_span(name, before, kind, attributes)
         if type(around) is LeanSpan:
             parent = cast(SpanContext, around._context)  # valid, and of this process
+            if _TUPLE and self._random and self._inherits and parent[3] & _SAMPLED and (span_id := getrandbits(64)):
+                own = _new(SpanContext, (parent[0], span_id, False, parent[3], parent[4], True))
+                return lean_span(self, name, own, parent, kind, attributes)
         else:
             parent = get_current_span(before).get_span_context()
             if not parent.is_valid:
@@ -172,6 +182,10 @@ class Opener:
     def _look_again(self, processor: Any) -> None:
         """Find out whether any processor does more than read ended spans; whenever one is added."""
         processors: tuple[SpanProcessor, ...] | None = getattr(processor, "_span_processors", None)
+        if type(processor) is SynchronousMultiSpanProcessor:
+            self.told = tuple(one for one in processors or () if type(one).on_end not in _DEAF)
+        else:
+            self.told = (processor,)
         self._heard = (
             processors is None
             or type(processor) not in _FORWARDING
@@ -182,7 +196,7 @@ class Opener:
                 for one in processors
             )
         )
-        self._processors = processors  # last, so that after an interrupt it is checked again
+        self.processors = processors  # last, so that after an interrupt it is checked again
 
 
 def _always() -> bool:
