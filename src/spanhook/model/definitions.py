@@ -12,6 +12,8 @@ Fields = Mapping[str, Any]
 _NO_FIELDS: Fields = {}
 _NESTED = {"function": "function", "custom": "custom", "toolSpec": "function"}
 """Keys under which a definition may be nested, and its type."""
+_USUAL = {"type", "function"}
+"""The keys of a definition in OpenAI's form, which most frameworks send."""
 _LISTS = ("function_declarations", "functionDeclarations")
 _SCHEMAS = ("parameters", "input_schema", "inputSchema", "parametersJsonSchema", "parameters_json_schema")
 _LABELS = ("server_label",)
@@ -26,6 +28,9 @@ def tool_definitions(given: Iterable[Any]) -> list[Definition]:
 
 
 def _definitions(tool: Any) -> Iterator[Definition]:
+    if type(tool) is dict and tool.keys() == _USUAL and tool["type"] == "function" and type(tool["function"]) is dict:
+        yield _definition(cast("Fields", tool["function"]), "function")
+        return
     told = _fields(tool)
     for name in _LISTS:
         for one in cast("Iterable[Any]", told.get(name) or ()):

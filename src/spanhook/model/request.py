@@ -65,6 +65,11 @@ class Request:
         return list(self._own("tool_definitions", "_tool_definitions"))
 
     @property
+    def lent_tool_definitions(self) -> Any:
+        """``tool_definitions`` for a reader that does not change them: no copy is made."""
+        return self._tool_definitions
+
+    @property
     def method(self) -> str:
         """The method of an HTTP request; empty for other operations."""
         return self._of_http("method", "")

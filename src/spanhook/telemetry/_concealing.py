@@ -67,7 +67,7 @@ def told(op: Record, text: str, in_full: bool) -> str:
 
 def concealed_content(op: Record, found: dict[str, Any]) -> dict[str, Any]:
     """Content by attribute name, concealed; names stay."""
-    return concealed_data(op.identity.tenant_id, found)
+    return concealed_data(op.identity.tenant_id, found) if _active.concealers else found
 
 
 def concealed_data(tenant_id: str, found: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from spanhook.model import Record, Response, encodable, tool_definitions
 _WITHOUT = frozenset(("embeddings.create", "memory.store", "agent.lifecycle", "mcp.resource.read", "mcp.prompt.get"))
 """Kinds whose content the conventions have no attributes for."""
 
+_as_json = json.JSONEncoder(default=str).encode  # `json.dumps` would make an encoder for each value; all of it is ASCII
+
 
 def captured(op: Record) -> dict[str, Any]:
     """The content of an operation by attribute name, structured. Unreadable content is left out and counted."""
@@ -32,7 +34,7 @@ def captured(op: Record) -> dict[str, Any]:
                 found[semconv.GEN_AI_SYSTEM_INSTRUCTIONS] = [{"type": "text", "content": request.system}]
             if request.messages:
                 found[semconv.GEN_AI_INPUT_MESSAGES] = request.messages
-            if op.kind == "llm.call" and (tools := tool_definitions(request.tool_definitions)):
+            if op.kind == "llm.call" and (tools := tool_definitions(request.lent_tool_definitions)):
                 found[semconv.GEN_AI_TOOL_DEFINITIONS] = tools
             if op.error is None and (messages := _response(op).messages):
                 found[semconv.GEN_AI_OUTPUT_MESSAGES] = list(messages)
@@ -47,10 +49,7 @@ def _response(op: Record) -> Response:
 
 def as_text(found: dict[str, Any]) -> dict[str, Any]:
     """The content as span attributes, which cannot be structured: strings as they are, everything else as JSON."""
-    return {
-        key: encodable(value if isinstance(value, str) else json.dumps(value, default=str))
-        for key, value in found.items()
-    }
+    return {key: encodable(value) if isinstance(value, str) else _as_json(value) for key, value in found.items()}
 
 
 def structured(found: dict[str, Any]) -> dict[str, Any]:

@@ -74,12 +74,13 @@ def chat_request(prompts: Prompts) -> Callable[[Any, Args, Kwargs], Request]:
     """The request of calls that take prompts in this way."""
 
     def request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
+        tools = _tools(kwargs)
         batch = [[to_message(message) for message in prompt] for prompt in prompts(instance, args, kwargs)]
         return Request(
             messages=[message for messages in batch for message in messages],
             system="\n".join(dict.fromkeys(filter(None, map(system_of, batch)))),
-            tools=[tool_name(tool) for tool in _tools(kwargs)],
-            tool_definitions=_tools(kwargs),
+            tools=[tool_name(tool) for tool in tools],
+            tool_definitions=tools,
             inputs=first(args, kwargs, "input" if prompts is stream_prompts else "messages"),
             model=model_of(instance, kwargs),
         )

@@ -8,13 +8,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
 Part = dict[str, Any]
 
 _ONLY = "__arg1"
 """LangChain's name for the argument of a tool that takes plain text."""
 _RAW = ("tool_calls", "function_call")
+_WITHOUT = frozenset((HumanMessage, SystemMessage))
+"""Messages without fields for tool calls: looking for one would raise inside of Pydantic."""
 _BLOCKS = {
     "tool_use": ("id", "input"),
     "tool_call": ("id", "args"),
@@ -27,6 +29,8 @@ _BLOCKS = {
 
 def call_parts(message: BaseMessage) -> list[Part]:
     """The tool calls with which a model's message will be sent."""
+    if type(message) in _WITHOUT and not message.__pydantic_extra__:
+        return []
     known = [
         *(getattr(message, "tool_calls", None) or ()),
         *(getattr(message, "invalid_tool_calls", None) or ()),
