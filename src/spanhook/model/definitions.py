@@ -28,10 +28,10 @@ def tool_definitions(given: Iterable[Any]) -> list[Definition]:
 
 
 def _definitions(tool: Any) -> Iterator[Definition]:
-    if type(tool) is dict and tool.keys() == _USUAL and tool["type"] == "function" and type(tool["function"]) is dict:
-        yield _definition(cast("Fields", tool["function"]), "function")
-        return
     told = _fields(tool)
+    if told.keys() == _USUAL and told["type"] == "function" and type(told["function"]) is dict:
+        yield _definition(cast("Fields", told["function"]), "function")
+        return
     for name in _LISTS:
         for one in cast("Iterable[Any]", told.get(name) or ()):
             yield _definition(_fields(one), "function")

@@ -3,7 +3,7 @@
 import threading
 from typing import Any, Protocol, cast
 
-from opentelemetry.sdk.trace import SpanLimits, SpanProcessor, _Span
+from opentelemetry.sdk.trace import SpanLimits, _Span
 from opentelemetry.trace import Span, SpanContext, SpanKind, Status, StatusCode
 
 from spanhook.fork import after_fork
@@ -19,14 +19,14 @@ class Origin(Protocol):
     Attributes:
         tracer, scope, limits: The tracer, and what its spans have in common.
         processors: The tracer's processors when they were last looked at.
-        told: Those that an ended span goes to, as long as the tracer still has these processors.
+        told: What an ended span goes to, as long as the tracer still has these processors.
     """
 
     tracer: Any
     scope: Any
     limits: Any
     processors: Any
-    told: tuple[SpanProcessor, ...]
+    told: Any
 
 
 def fill(span: Span, attributes: dict[str, Any], *, plain: bool = False) -> None:
@@ -81,14 +81,13 @@ class LeanSpan(_Span):
 
     def end(self, end_time: int | None = None) -> None:
         if self._end_time is None:
-            self._end_time = clock.wall() if end_time is None else end_time
             opener = self._opener
             processor = opener.tracer.span_processor
             if getattr(processor, "_span_processors", None) is opener.processors:
-                for one in opener.told:
-                    one.on_end(self)
-            else:
-                processor.on_end(self)
+                processor = opener.told
+            # No interrupt comes from here on until the processor has been called.
+            self._end_time = clock.wall() if end_time is None else end_time
+            processor.on_end(self)
 
 
 for _name, _value in {

@@ -85,7 +85,7 @@ class Opener:
         self._sampler: Any = getattr(tracer, "sampler", None)
         self._enabled: Callable[[], bool] = getattr(tracer, "_is_enabled", _always)  # SDK 1.39 has none
         self.processors: Any = None
-        self.told: tuple[SpanProcessor, ...] = ()
+        self.told: Any = None
         self._heard = True
         if self._lean:
             self._root_flags, self._root = self._root_decision()
@@ -182,10 +182,9 @@ class Opener:
     def _look_again(self, processor: Any) -> None:
         """Find out whether any processor does more than read ended spans; whenever one is added."""
         processors: tuple[SpanProcessor, ...] | None = getattr(processor, "_span_processors", None)
-        if type(processor) is SynchronousMultiSpanProcessor:
-            self.told = tuple(one for one in processors or () if type(one).on_end not in _DEAF)
-        else:
-            self.told = (processor,)
+        hearing = [one for one in processors or () if type(one).on_end not in _DEAF]
+        is_only = type(processor) is SynchronousMultiSpanProcessor and len(hearing) == 1
+        self.told = hearing[0] if is_only else processor
         self._heard = (
             processors is None
             or type(processor) not in _FORWARDING
