@@ -111,7 +111,7 @@ async def acall(
                 direct = partial(_make, op, wrapped) if op.plan.wraps else None
                 run = begun(op, is_async=True, direct=direct)
             if op.error is None and (run is None or type(run) is Passed or await apasses(op, run)):
-                # As in `_make`, whose coroutine would be one more for the garbage collector to go through in each round.
+                # As in `_make`, whose coroutine would be one more for the garbage collector to go through.
                 op.called = True
                 asked(op)
                 if adapter.prepares:

@@ -29,7 +29,7 @@ def tool_definitions(given: Iterable[Any]) -> list[Definition]:
 
 def _definitions(tool: Any) -> Iterator[Definition]:
     told = _fields(tool)
-    if told.keys() == _USUAL and told["type"] == "function" and type(told["function"]) is dict:
+    if len(told) == 2 and told.keys() >= _USUAL and told["type"] == "function" and type(told["function"]) is dict:
         yield _definition(cast("Fields", told["function"]), "function")
         return
     for name in _LISTS:
