@@ -11,7 +11,7 @@ import pytest
 from spanhook.cli.doctor.loader import loader
 from spanhook.cli.doctor.others import others
 from spanhook.cli.doctor.variables import examine, usable
-from spanhook.instrument import INSTRUMENTORS
+from spanhook.instrument import INSTRUMENTORS, KNOWN
 from tests.commands import HOOKS, Folder
 from tests.here import BOUND
 from tests.standin import BY_NAME, library
@@ -298,10 +298,19 @@ def test_what_is_not_bound_for_people(folder: Folder) -> None:
     ],
 )
 def test_strict_by_variables(
-    folder: Folder, installed: Any, variables: dict[str, str], code: int, level: str, about: str, text: str
+    folder: Folder,
+    installed: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    code: int,
+    level: str,
+    about: str,
+    text: str,
 ) -> None:
     installed("xai_sdk")
     installed("autogen-agentchat")
+    for module in [module for known in KNOWN for module in known.modules or ()]:
+        monkeypatch.delitem(sys.modules, module, raising=False)  # what other tests have imported is not allowed
 
     got, report = diagnosed(folder, apart=False, **variables)
 
