@@ -12,6 +12,7 @@ from weakref import ref
 import wrapt
 
 from spanhook.concurrency import drive
+from spanhook.engine._iterating import chunks, generates
 from spanhook.engine._streams import END, Track
 from spanhook.model import asheds, shed, sheds
 
@@ -82,11 +83,16 @@ class SyncIterator(Tracked):
         try:
             brief = track.brief
             if brief is not None:
-                chunk = track.quick(brief)
+                try:
+                    chunk = track.source.__next__()
+                    if not brief(chunk):
+                        chunk = track.taken(chunk, track.source)
+                except BaseException as error:
+                    chunk = track.stopped(error)
             elif track.plain:
                 return track.source.__next__()
             else:
-                chunk = track.take()
+                chunk = track.take(track.source)
         except BaseException as error:
             shed(error)
             raise
@@ -123,6 +129,9 @@ class SyncStream(SyncIterator, Proxy):
     """A stream object that is also a context manager."""
 
     _self_response: Callable[[], Any] = staticmethod(_nothing)
+
+    def __iter__(self) -> Any:
+        return chunks(self, self._self_track) if generates(type(self.__wrapped__).__iter__) else self
 
     @property
     def response(self) -> Any:
