@@ -167,7 +167,15 @@ class AsyncIterator(Tracked):
         track = self._self_track
         try:
             brief = track.brief
-            chunk = await (track.atake() if brief is None else track.aquick(brief))
+            if brief is None:
+                chunk = await track.atake()
+            else:
+                try:
+                    chunk = await track.source.__anext__()
+                    if not brief(chunk):
+                        chunk = await track.ataken(chunk)
+                except BaseException as error:
+                    chunk = await track.astopped(error)
         except BaseException as error:
             shed(error)
             raise

@@ -147,20 +147,27 @@ class Steps(Holding, ABC):
             self.value = stop.value
             return END
 
-    async def aquick(self, brief: Callable[[Any], bool]) -> Any:
-        """``quick`` of an async stream."""
+    async def ataken(self, chunk: Any) -> Any:
+        """``taken`` of an async stream."""
         op: Any = self.op
         try:
-            try:
-                chunk = await self.source.__anext__()
-            except BaseException as error:
-                return await self._stopped(op, error)
-            if brief(chunk) or self._shows(op, chunk):
+            if self._shows(op, chunk):
                 return chunk
         except BaseException as error:
             self._cut(op, error)
             raise
         return await self.atake()
+
+    async def astopped(self, error: BaseException) -> Any:
+        """``stopped`` of an async stream."""
+        op: Any = self.op
+        if op.ended and not isinstance(error, StopAsyncIteration):
+            raise error
+        try:
+            return await self._stopped(op, error)
+        except BaseException as failed:
+            self._cut(op, failed)
+            raise
 
     def _shows(self, op: Record, chunk: Any) -> bool:
         """Read a chunk; returns whether the consumer sees it."""
@@ -168,7 +175,7 @@ class Steps(Holding, ABC):
         if told is None:
             return True
         shown = told.shows(op, chunk)
-        self.brief = None if op.ended or self._context is not None else told.brief
+        self.brief = None if op.ended or self._context is not None else told.brief(op)
         return shown
 
     def _cut(self, op: Record, error: BaseException) -> None:

@@ -54,9 +54,11 @@ class ChatChunks(Deltas):
                 (choice,) = fields["choices"]
                 fields = choice.__dict__
                 if fields["finish_reason"] is None:
-                    fields = fields["delta"].__dict__
+                    delta = fields["delta"]
+                    fields = delta.__dict__
                     content = fields["content"]
-                    if content > "" and fields["tool_calls"] is None:  # text alone can be compared with text
+                    # text alone can be compared with text
+                    if content >= "" and fields["tool_calls"] is None and not delta.__pydantic_extra__:
                         self.characters += len(content)
                         return True
         except (AttributeError, KeyError, TypeError, ValueError):
