@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import importlib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -226,46 +226,92 @@ def _adapters() -> Iterator[tuple[str, str]]:
     yield "spanhook.instrument.langgraph.handoffs", "DELEGATE"
 
 
-EXTRACTORS = [
-    pytest.param(module, attribute, part.name, id=f"{attribute}-{part.name}")
-    for module, attribute in dict.fromkeys(_adapters())
-    for part in dataclasses.fields(Adapter)
-    if callable(getattr(getattr(importlib.import_module(module), attribute), part.name)) and part.name != "kind"
-]
+ADAPTERS = [pytest.param(*adapter, id=adapter[1]) for adapter in dict.fromkeys(_adapters())]
+ELSEWHERE = {"spanhook.instrument.langchain_core.invoked", "spanhook.instrument.langgraph.store:SEARCH"}
+"""Modules and adapters that no way of calling these subjects uses."""
+Part = tuple[str, str, str]
+"""The module and the name of an adapter, and the name of one of its functions."""
+
+
+def _parts(module: str, attribute: str) -> list[Part]:
+    adapter = getattr(importlib.import_module(module), attribute)
+    names = [part.name for part in dataclasses.fields(Adapter) if part.name != "kind"]
+    return [(module, attribute, name) for name in names if callable(getattr(adapter, name))]
 
 
 def _raise(*_args: Any, **_kwargs: Any) -> Any:
     raise ZeroDivisionError("injected")
 
 
-def _everything(kind: str) -> list[Any]:
-    """What comes of every way of calling LangChain's and LangGraph's subjects of a kind, and of agents."""
-    subjects = [subject for subject in OF_LANGCHAIN if subject.kind == kind]
-    found = [outcome(lambda s=one, w=way: w(s.make(Body()))) for one in subjects for way in one.ways.values()]
-    return found + [outcome(lambda w=way: consume(agent(Calls()), w)) for way in ("invoke", "ainvoke")]
+@functools.cache
+def _uses(kind: str) -> list[Callable[[], Any]]:
+    """Every way of calling LangChain's and LangGraph's subjects of a kind, and agents."""
+    cases = [(one, way) for one in OF_LANGCHAIN if one.kind == kind for way in one.ways.values()]
+    ways = [lambda one=one, way=way: way(one.make(Body())) for one, way in cases]
+    return [*ways, *(lambda way=way: consume(agent(Calls()), way) for way in ("invoke", "ainvoke"))]
 
 
-#: The same without spanhook; it is the same for all extractors.
-_expected = functools.cache(_everything)
+@functools.cache
+def _expected(kind: str) -> list[Any]:
+    """What comes of them without spanhook."""
+    return [outcome(use) for use in _uses(kind)]
+
+
+@contextmanager
+def _replaced(parts: dict[Part, Callable[..., Any]]) -> Iterator[None]:
+    """Adapters have other functions, and content is captured."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "SPAN_AND_EVENT")
+        for (module, attribute, name), function in parts.items():
+            loaded = importlib.import_module(module)
+            patch.setattr(loaded, attribute, dataclasses.replace(getattr(loaded, attribute), **{name: function}))
+        hooks = Hooks()
+        hooks.after("*", priority=500)(lambda op: None)
+        with recorder(hooks, settings=spanhook.Settings(steps=True)):
+            yield
+
+
+@functools.cache
+def _called(kind: str) -> dict[Part, list[int]]:
+    """In which of its uses, by number, each function of a kind's adapters is called."""
+    now: set[Part] = set()
+
+    def noting(part: Part) -> Callable[..., Any]:
+        function = getattr(getattr(importlib.import_module(part[0]), part[1]), part[2])
+
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            now.add(part)
+            return function(*args, **kwargs)
+
+        return noted
+
+    found: dict[Part, list[int]] = {}
+    adapters = [
+        one for one in dict.fromkeys(_adapters()) if getattr(importlib.import_module(one[0]), one[1]).kind == kind
+    ]
+    with _replaced({part: noting(part) for adapter in adapters for part in _parts(*adapter)}):
+        for number, use in enumerate(_uses(kind)):
+            now.clear()
+            outcome(use)
+            for part in now:
+                found.setdefault(part, []).append(number)
+    return found
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("module", "attribute", "part"), EXTRACTORS)
-def test_every_extractor_may_raise(module: str, attribute: str, part: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded = importlib.import_module(module)
-    kind = getattr(loaded, attribute).kind
-    expected = _expected(kind)
-    monkeypatch.setattr(loaded, attribute, dataclasses.replace(getattr(loaded, attribute), **{part: _raise}))
-    monkeypatch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "SPAN_AND_EVENT")
-    with recorder(settings=spanhook.Settings(steps=True)):
-        internal.fatal = False
-        assert _everything(kind) == expected
-        internal.renew()
+@pytest.mark.parametrize(("module", "attribute"), ADAPTERS)
+def test_every_extractor_may_raise(module: str, attribute: str) -> None:
+    kind = getattr(importlib.import_module(module), attribute).kind
+    called = {part: _called(kind)[part] for part in _parts(module, attribute) if part in _called(kind)}
+    assert bool(called) is not bool({module, f"{module}:{attribute}"} & ELSEWHERE)
+    for part, uses in called.items():
+        with _replaced({part: _raise}):
+            internal.fatal = False
+            assert [outcome(_uses(kind)[use]) for use in uses] == [_expected(kind)[use] for use in uses], part
+            internal.renew()
 
 
-@pytest.mark.parametrize(
-    ("module", "attribute"), a_fifth(pytest.param(*adapter, id=adapter[1]) for adapter in dict.fromkeys(_adapters()))
-)
+@pytest.mark.parametrize(("module", "attribute"), a_fifth(ADAPTERS))
 def test_what_cannot_be_described_is_gated_all_the_same(
     module: str, attribute: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -145,9 +146,14 @@ PROVIDERS: dict[str, Callable[[], Any]] = {
 }
 
 
+def providers_by_turns() -> list[Any]:
+    """Every way with one of the providers, which know nothing of ways."""
+    turns = zip(CASES, cycle(PROVIDERS), strict=False)
+    return [pytest.param(case, provider, id=f"{named(case)}-{provider}") for case, provider in turns]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES, ids=named)
-@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize(("case", "provider"), providers_by_turns())
 def test_every_way_without_an_sdk(case: Case, provider: str) -> None:
     subject, way = case
     body = Body()

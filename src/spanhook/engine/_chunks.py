@@ -44,10 +44,10 @@ class Reading:
             internal.report("extract.chunk", error, lost=1)
             return True
 
-    @property
-    def brief(self) -> Callable[[Any], bool] | None:
+    def brief(self, op: Record) -> Callable[[Any], bool] | None:
         """Reads a chunk of the usual form, and says whether it has it; ``None`` if all are to be read by ``shows``."""
-        return None if self._timed or self.ends_complete else getattr(self._chunks, "brief", None)
+        brief = None if self.ends_complete else getattr(self._chunks, "brief", None)
+        return brief if brief is None or op.later_chunks_ns is None else _timed(brief, op.later_chunks_ns)
 
     def is_complete(self) -> bool:
         """Whether the last chunk has arrived."""
@@ -68,6 +68,19 @@ class Reading:
                 op.result = chunks.result()
         except Exception as error:
             internal.report("extract.response", error, lost=1)
+
+
+def _timed(brief: Callable[[Any], bool], times: "array[int]") -> Callable[[Any], bool]:
+    """``brief``, which also records when each chunk arrived."""
+
+    def timed(chunk: Any) -> bool:
+        came = clock.now()
+        if not brief(chunk):
+            return False
+        times.append(came)
+        return True
+
+    return timed
 
 
 def reading(op: Record, body: Body | None) -> Reading | None:

@@ -12,6 +12,7 @@ from weakref import ref
 import wrapt
 
 from spanhook.concurrency import drive
+from spanhook.engine._iterating import chunks, generates
 from spanhook.engine._streams import END, Track
 from spanhook.model import asheds, shed, sheds
 
@@ -82,11 +83,16 @@ class SyncIterator(Tracked):
         try:
             brief = track.brief
             if brief is not None:
-                chunk = track.quick(brief)
+                try:
+                    chunk = track.source.__next__()
+                    if not brief(chunk):
+                        chunk = track.taken(chunk, track.source)
+                except BaseException as error:
+                    chunk = track.stopped(error)
             elif track.plain:
                 return track.source.__next__()
             else:
-                chunk = track.take()
+                chunk = track.take(track.source)
         except BaseException as error:
             shed(error)
             raise
@@ -124,6 +130,9 @@ class SyncStream(SyncIterator, Proxy):
 
     _self_response: Callable[[], Any] = staticmethod(_nothing)
 
+    def __iter__(self) -> Any:
+        return chunks(self, self._self_track) if generates(type(self.__wrapped__).__iter__) else self
+
     @property
     def response(self) -> Any:
         """The HTTP response it is read from, through which SDK helpers close it."""
@@ -158,7 +167,15 @@ class AsyncIterator(Tracked):
         track = self._self_track
         try:
             brief = track.brief
-            chunk = await (track.atake() if brief is None else track.aquick(brief))
+            if brief is None:
+                chunk = await track.atake()
+            else:
+                try:
+                    chunk = await track.source.__anext__()
+                    if not brief(chunk):
+                        chunk = await track.ataken(chunk)
+                except BaseException as error:
+                    chunk = await track.astopped(error)
         except BaseException as error:
             shed(error)
             raise

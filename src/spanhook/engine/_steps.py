@@ -79,16 +79,18 @@ class Steps(Holding, ABC):
             self._cut(op, error)
             raise
 
-    def take(self) -> Any:
-        """``step("__next__")`` of a sync stream, without a coroutine once the stream is running."""
+    def take(self, steps: Any) -> Any:
+        """``step("__next__")`` of a sync stream that ``steps`` reads, without a coroutine once the stream is running."""
         op = self.op
+        if self.plain:
+            return self._passed(steps)
         if op is None or self.dead or self._buffer is not None or self._whole:
             return drive(self.step("__next__"))
         try:
             while True:
                 if self._context is None:
                     try:
-                        chunk = self.source.__next__()
+                        chunk = steps.__next__()
                     except BaseException as error:
                         return drive(self._stopped(op, error))
                 else:
@@ -96,7 +98,7 @@ class Steps(Holding, ABC):
                     try:
                         set_context(self._context)
                         current.set(op)
-                        chunk = self.source.__next__()
+                        chunk = steps.__next__()
                     except BaseException as error:
                         return drive(self._stopped(op, error))
                     finally:
@@ -116,35 +118,56 @@ class Steps(Holding, ABC):
             self._cut(op, error)
             raise
 
-    def quick(self, brief: Callable[[Any], bool]) -> Any:
-        """``take`` while ``brief`` is set."""
+    def taken(self, chunk: Any, steps: Any) -> Any:
+        """What goes out for a chunk that ``brief`` has not read: it, or the next one that the consumer may see."""
         op: Any = self.op
         try:
-            try:
-                chunk = self.source.__next__()
-            except BaseException as error:
-                return drive(self._stopped(op, error))
-            if brief(chunk) or self._shows(op, chunk):
+            if self._shows(op, chunk):
                 return chunk
         except BaseException as error:
             self._cut(op, error)
             raise
-        return self.take()
+        return self.take(steps)
 
-    async def aquick(self, brief: Callable[[Any], bool]) -> Any:
-        """``quick`` of an async stream."""
+    def stopped(self, error: BaseException) -> Any:
+        """What goes out where a step with ``brief`` raised: usually the end of the stream."""
+        op: Any = self.op
+        if op.ended and not isinstance(error, StopIteration):
+            raise error
+        try:
+            return drive(self._stopped(op, error))
+        except BaseException as failed:
+            self._cut(op, failed)
+            raise
+
+    def _passed(self, steps: Any) -> Any:
+        try:
+            return steps.__next__()
+        except StopIteration as stop:
+            self.value = stop.value
+            return END
+
+    async def ataken(self, chunk: Any) -> Any:
+        """``taken`` of an async stream."""
         op: Any = self.op
         try:
-            try:
-                chunk = await self.source.__anext__()
-            except BaseException as error:
-                return await self._stopped(op, error)
-            if brief(chunk) or self._shows(op, chunk):
+            if self._shows(op, chunk):
                 return chunk
         except BaseException as error:
             self._cut(op, error)
             raise
         return await self.atake()
+
+    async def astopped(self, error: BaseException) -> Any:
+        """``stopped`` of an async stream."""
+        op: Any = self.op
+        if op.ended and not isinstance(error, StopAsyncIteration):
+            raise error
+        try:
+            return await self._stopped(op, error)
+        except BaseException as failed:
+            self._cut(op, failed)
+            raise
 
     def _shows(self, op: Record, chunk: Any) -> bool:
         """Read a chunk; returns whether the consumer sees it."""
@@ -152,7 +175,7 @@ class Steps(Holding, ABC):
         if told is None:
             return True
         shown = told.shows(op, chunk)
-        self.brief = None if op.ended or self._context is not None else told.brief
+        self.brief = None if op.ended or self._context is not None else told.brief(op)
         return shown
 
     def _cut(self, op: Record, error: BaseException) -> None:

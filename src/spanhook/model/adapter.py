@@ -71,8 +71,8 @@ NAMING_KEYS: Mapping[str, str] = {
 class Chunks(Protocol):
     """Adds up the chunks of one stream. ``add`` runs per chunk, so it keeps only what ``response`` needs.
 
-    A class may also have ``brief(chunk)``, which takes a chunk of the usual form in its place, and shows it; it returns
-    false, and takes nothing, if the chunk is any other, and raises nothing.
+    A class may also have ``brief``: a function that takes a chunk of the usual form in its place, and shows it; it
+    returns false, and takes nothing, if the chunk is any other, and raises nothing. ``None`` until it can be used.
 
     Attributes:
         keep: Set if a hook or content capture will ask for ``result``.

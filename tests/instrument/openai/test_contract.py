@@ -225,7 +225,7 @@ def test_every_extractor_made_to_raise(way: Way, server: OpenAIServer, monkeypat
     server.script(whole, *ALSO.values())
     expected = {reply: outcome(way, server.url) for reply in (whole, *ALSO.values())}
     for extractor in EXTRACTORS:
-        for reply in (whole, ALSO.get(extractor, whole)):
+        for reply in {whole, ALSO.get(extractor, whole)}:
             server.script(reply)
             for path, adapter in list(paths.ADAPTERS.items()):
                 if getattr(adapter, extractor) is not None:

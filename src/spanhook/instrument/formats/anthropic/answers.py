@@ -1,7 +1,7 @@
 """Answers from Anthropic: usage, and streams, whose events are added up or, for a hook's answer, generated."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from spanhook.instrument.wire import (
@@ -33,6 +33,7 @@ _USAGE = {
 _APART = ("compaction", "advisor_message")
 """Iterations missing from the other counts; the counts are the sum of all others."""
 _DELTAS = {"text": "text_delta", "thinking": "thinking_delta", "signature": "signature_delta"}
+_PIECES = {"text_delta": "text", "thinking_delta": "thinking", "input_json_delta": "partial_json"}
 _OPAQUE = ("signature", "encrypted_content")
 """Blocks that no model has written."""
 _EMPTY = {"text": "", "thinking": "", "signature": "", "input": {}}
@@ -87,16 +88,38 @@ class MessageChunks:
     """
 
     def __init__(self, body: Fields, construct: Construct) -> None:
-        self.keep = self.complete = self._counted = False
+        self.keep = self.complete = self._counted = self._known = False
         self._body, self._construct, self._characters = body, construct, 0
         self._told: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
         self._blocks: dict[int, dict[str, Any]] = {}
 
+    @property
+    def brief(self) -> Callable[[Any], bool] | None:
+        """Reads a piece of text, of thought or of a tool's input, as most events are; false for any other."""
+        return self._adds if self._known and not self.complete else None
+
+    def _adds(self, chunk: Any) -> bool:
+        try:
+            fields = chunk.__dict__
+            if fields["type"] == "content_block_delta":
+                delta = fields["delta"].__dict__
+                name = _PIECES[delta["type"]]
+                piece = delta[name]
+                if type(piece) is str and len(delta) == 2:  # with the type
+                    if self.keep:
+                        self._blocks[fields["index"]][name] += piece
+                    self._characters += len(piece)
+                    return True
+        except (AttributeError, KeyError, TypeError):
+            pass
+        return False
+
     def add(self, chunk: Any) -> bool:
         told = fields_of(chunk)
         kind = told.get("type")
         if kind == "content_block_delta":
+            self._known = told is not chunk  # a model of the SDK's
             self._grow(index_of(told), told.get("delta"))
         elif kind == "content_block_start" and self.keep:
             self._blocks[index_of(told)] = plain(told["content_block"])

@@ -1,8 +1,7 @@
 """Adds up the chunks of a chat completion's stream."""
 
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
-from operator import itemgetter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from spanhook.instrument.formats.openai.deltas import Deltas
@@ -12,54 +11,80 @@ from spanhook.instrument.wire import Construct, Fields, fields_of, index_of, pla
 class ChatChunks(Deltas):
     """Counts the characters of content, reasoning and tool calls; keeps the messages only if ``keep``."""
 
-    __slots__ = ("_messages", "_model", "_pieces")
+    __slots__ = ("_known", "_messages", "_pieces")
 
     def __init__(self, body: Fields, construct: Construct, *, itself: bool) -> None:
         super().__init__(body, construct, itself=itself)
         self._messages: dict[int, Growing] = {}
-        self._model: type | None = None
-        self._pieces: list[str] | None = None
+        self._known = False
+        self._pieces: list[str] = []
 
     def add(self, chunk: Any) -> bool:
-        if self.brief(chunk):
+        brief = self.brief
+        if brief is not None and brief(chunk):
             return True
         shown = super().add(chunk)
-        if self._model is None:
+        if not self._known:
             self._know(type(chunk))
         return shown
 
-    def brief(self, chunk: Any) -> bool:
-        """Read a chunk that has nothing but a piece of the one choice's text, as most have; false for any other.
+    def _know(self, kind: type) -> None:
+        """Note that chunks can be read in short, once a choice has begun."""
+        if self._head.get("id") and getattr(kind, "model_fields", {}).keys() >= _FIELDS:
+            message = self._messages.get(0)
+            if message is not None:
+                self._known, self._pieces = True, message.pieces
+            elif not self.keep:
+                self._known = True
 
-        What a model holds need not be of the type that its class declares: a server may send anything.
-        """
-        if type(chunk) is not self._model:
-            return False
+    @property
+    def brief(self) -> Callable[[Any], bool] | None:
+        """Reads a chunk that has nothing but a piece of one choice's text, as most have; false for any other."""
+        if not self._known:
+            return None
+        return self._keeps if self.keep else self._counts
+
+    # What a model holds need not be of the type that its class declares: a server may send anything.
+
+    def _counts(self, chunk: Any) -> bool:
+        """``brief`` without ``keep``."""
         try:
-            (choice,), usage = _HEAD(chunk.__dict__)
-            delta, reason, index = _SAID(choice.__dict__)
-            content = delta.__dict__["content"]
-            if (
-                usage is reason is None
-                and index == 0
-                and type(content) is str
-                and delta.__pydantic_fields_set__ <= _ONLY_TEXT
-                and not delta.__pydantic_extra__
-            ):
-                self.characters += len(content)
-                if self._pieces is not None:
-                    self._pieces.append(content)
-                return True
+            fields = chunk.__dict__
+            if fields["usage"] is None:
+                (choice,) = fields["choices"]
+                fields = choice.__dict__
+                if fields["finish_reason"] is None:
+                    delta = fields["delta"]
+                    fields = delta.__dict__
+                    content = fields["content"]
+                    # text alone can be compared with text
+                    if content >= "" and fields["tool_calls"] is None and not delta.__pydantic_extra__:
+                        self.characters += len(content)
+                        return True
         except (AttributeError, KeyError, TypeError, ValueError):
             pass
         return False
 
-    def _know(self, kind: type) -> None:
-        """Note the class of chunks that can be read in short, once a choice has begun."""
-        if self._head.get("id") and getattr(kind, "model_fields", {}).keys() >= _FIELDS:
-            message = self._messages.get(0)
-            if message is not None or not self.keep:
-                self._model, self._pieces = kind, None if message is None else message.pieces
+    def _keeps(self, chunk: Any) -> bool:
+        """``brief`` with ``keep``."""
+        try:
+            fields = chunk.__dict__
+            if fields["usage"] is None:
+                (choice,) = fields["choices"]
+                fields = choice.__dict__
+                if fields["finish_reason"] is None and fields["index"] == 0:
+                    delta = fields["delta"]
+                    if delta.__pydantic_fields_set__ <= _ONLY_TEXT and not delta.__pydantic_extra__:
+                        content = delta.__dict__["content"]
+                        if type(content) is str:
+                            self._pieces.append(content)
+                            return True
+        except (AttributeError, KeyError, TypeError, ValueError):
+            pass
+        return False
+
+    def said(self) -> int:
+        return self.characters + sum(len(piece) for message in self._messages.values() for piece in message.pieces)
 
     def hear(self, index: int, said: Fields) -> None:
         delta = said.get("delta")
@@ -67,7 +92,7 @@ class ChatChunks(Deltas):
             return
         told = fields_of(delta)
         content = told.get("content")
-        if content:
+        if content and not self.keep:
             self.characters += len(content)
         calls = told.get("tool_calls")
         if calls:
@@ -152,8 +177,6 @@ class Growing:
 
 _ONLY_TEXT = frozenset(("content", "role"))
 _FIELDS = frozenset(("choices", "usage"))
-_HEAD = itemgetter("choices", "usage")
-_SAID = itemgetter("delta", "finish_reason", "index")
 
 
 def _joined(sound: Sequence[Fields]) -> dict[str, Any]:

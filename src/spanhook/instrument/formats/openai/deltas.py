@@ -66,11 +66,15 @@ class Deltas(ABC):
     def hear(self, index: int, said: Fields) -> None:
         """Take a chunk's content for one choice."""
 
+    def said(self) -> int:
+        """The number of characters so far."""
+        return self.characters
+
     def response(self) -> tuple[Attributes, Usage | None]:
         attributes = noted_answer(self._head, itself=self._itself)
         if self.reasons:
             attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = tuple(self._reasons())
-        return attributes, usage_of(self.usage, CHAT_USAGE) or estimate(self.body, self.characters)
+        return attributes, usage_of(self.usage, CHAT_USAGE) or estimate(self.body, self.said())
 
     def _reasons(self) -> list[str]:
         """Why each choice has stopped; ``error`` for those asked for that have not come to their end."""
