@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from spanhook.diagnostics import internal
 from spanhook.model import Attributes, Chunks, ChunkText, Leaf, Route, Texts, Usage
 
 Opened = Callable[[Any], Any]
