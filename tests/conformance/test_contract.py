@@ -4,7 +4,7 @@ import asyncio
 import dataclasses
 import functools
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -258,7 +258,7 @@ def _expected(kind: str) -> list[Any]:
 
 
 @contextmanager
-def _replaced(parts: dict[Part, Callable[..., Any]]) -> Iterator[None]:
+def _replaced(parts: dict[Part, Callable[..., Any]]) -> Generator[None]:
     """Adapters have other functions, and content is captured."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "SPAN_AND_EVENT")

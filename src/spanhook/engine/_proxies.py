@@ -131,7 +131,8 @@ class SyncStream(SyncIterator, Proxy):
     _self_response: Callable[[], Any] = staticmethod(_nothing)
 
     def __iter__(self) -> Any:
-        return chunks(self, self._self_track) if generates(type(self.__wrapped__).__iter__) else self
+        own: Any = type(self.__wrapped__)
+        return chunks(self) if generates(own.__iter__) else self
 
     @property
     def response(self) -> Any:
