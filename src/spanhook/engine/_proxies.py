@@ -6,7 +6,7 @@ Copying and pickling give the wrapped object. What a step does is up to ``stream
 from collections.abc import Callable
 from operator import attrgetter
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from weakref import ref
 
 import wrapt
@@ -131,7 +131,7 @@ class SyncStream(SyncIterator, Proxy):
     _self_response: Callable[[], Any] = staticmethod(_nothing)
 
     def __iter__(self) -> Any:
-        own: Any = type(self.__wrapped__)
+        own = cast("Any", type(self.__wrapped__))
         return chunks(self) if generates(own.__iter__) else self
 
     @property
