@@ -79,11 +79,16 @@ REFUSED_BY_HOOKS = [
 ]
 
 
+@pytest.fixture(scope="module")
+def validator() -> Draft202012Validator:
+    return Draft202012Validator(schema())
+
+
 @pytest.mark.parametrize("text", [*TAKEN, *REFUSED])
-def test_the_schema_and_the_models_agree(write: Write, text: str) -> None:
+def test_the_schema_and_the_models_agree(write: Write, text: str, validator: Draft202012Validator) -> None:
     write("", "hooks.py")
     path = write(text)
-    valid = Draft202012Validator(schema()).is_valid(read(path).data)
+    valid = validator.is_valid(read(path).data)
 
     assert valid == (text in TAKEN)
     if valid:
@@ -94,10 +99,12 @@ def test_the_schema_and_the_models_agree(write: Write, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", REFUSED_BY_HOOKS)
-def test_the_schema_knows_the_settings_of_ready_made_hooks(write: Write, text: str) -> None:
+def test_the_schema_knows_the_settings_of_ready_made_hooks(
+    write: Write, text: str, validator: Draft202012Validator
+) -> None:
     path = write(text)
 
-    assert not Draft202012Validator(schema()).is_valid(read(path).data)
+    assert not validator.is_valid(read(path).data)
     with pytest.raises(ConfigurationError):
         load_file(path)
 

@@ -37,12 +37,6 @@ CASES = [(subject, way) for subject in SUBJECTS for way in subject.ways]
 BOUND_CASES = [(subject, way) for subject in SUBJECTS for way in subject.bind]
 
 
-def nearest(cases: list[tuple[Subject, str]]) -> list[Any]:
-    """The cases, of which those over HTTP are for the slow tests."""
-    slow = {subject.name for subject in OVER_HTTP}
-    return [pytest.param(case, marks=[pytest.mark.slow] if case[0].name in slow else []) for case in cases]
-
-
 def one_way_each(cases: list[tuple[Subject, str]]) -> list[Any]:
     """The cases, of which default tests take a way of each subject in this process, and slow tests the rest."""
     slow = {subject.name for subject in OVER_HTTP}

@@ -227,8 +227,13 @@ def _adapters() -> Iterator[tuple[str, str]]:
 
 
 ADAPTERS = [pytest.param(*adapter, id=adapter[1]) for adapter in dict.fromkeys(_adapters())]
-ELSEWHERE = {"spanhook.instrument.langchain_core.invoked", "spanhook.instrument.langgraph.store:SEARCH"}
-"""Modules and adapters that no way of calling these subjects uses."""
+_EVENTS = "spanhook.instrument.langchain_core.events"
+#: Modules and adapters that no way of calling these subjects uses; LangChain 1.0 has no third version of events.
+ELSEWHERE = {
+    "spanhook.instrument.langchain_core.invoked",
+    "spanhook.instrument.langgraph.store:SEARCH",
+    *([] if hasattr(BaseChatModel, "stream_events") else [_EVENTS]),
+}
 Part = tuple[str, str, str]
 """The module and the name of an adapter, and the name of one of its functions."""
 

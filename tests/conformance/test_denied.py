@@ -170,7 +170,11 @@ class Refuse(Hook):
         raise Reject("no", status_code=402)
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+NEAREST = [pytest.param(one, marks=[pytest.mark.slow] if one in OVER_HTTP else []) for one in SUBJECTS]
+"""All subjects, of which those over HTTP are for the slow tests."""
+
+
+@pytest.mark.parametrize("subject", NEAREST, ids=lambda subject: subject.name)
 @pytest.mark.parametrize("when", ["before instrument", "after instrument"])
 def test_a_hook_that_is_only_added_to_a_provider(subject: Subject, when: str) -> None:
     body = Body()
@@ -220,7 +224,7 @@ class DownExporter(SpanExporter):
         raise ConnectionError("backend is down")
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+@pytest.mark.parametrize("subject", NEAREST, ids=lambda subject: subject.name)
 def test_with_the_exporter_down(subject: Subject, caplog: pytest.LogCaptureFixture) -> None:
     body = Body()
     things = [subject.make(body) for _ in subject.ways]
@@ -270,11 +274,7 @@ def test_events_of_the_third_version(form: str) -> None:
     assert [op.status for op in seen.operations] == ["rejected"] * 3
 
 
-@pytest.mark.parametrize(
-    "subject",
-    [pytest.param(one, marks=[pytest.mark.slow] if one in OVER_HTTP else []) for one in SUBJECTS],
-    ids=lambda subject: subject.name,
-)
+@pytest.mark.parametrize("subject", NEAREST, ids=lambda subject: subject.name)
 def test_every_subject_in_64_threads(subject: Subject) -> None:
     body = Body()
     things = [subject.make(body) for _ in range(64 if subject.name in ONCE else 1)]

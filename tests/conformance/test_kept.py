@@ -67,21 +67,22 @@ def function_at(place: Place) -> Any:
     return found.__func__ if isinstance(found, classmethod) else found
 
 
-@pytest.mark.parametrize("place", [one for one in PLACES if not isinstance(one.entry, Held)], ids=place_named)
-def test_functions_look_as_they_did(place: Place) -> None:
-    kept = function_at(place)
-    code, before = kept.__code__, facts(kept)
+def test_functions_look_as_they_did() -> None:
+    places = {place_named(one): one for one in PLACES if not isinstance(one.entry, Held)}
+    kept = {name: function_at(place) for name, place in places.items()}
+    codes, before = {name: one.__code__ for name, one in kept.items()}, {name: facts(one) for name, one in kept.items()}
     spanhook.instrument(Buffering())
-    # What is abstract is bound where it is overridden; so is what only others' classes are bound for.
-    elsewhere = isinstance(place.entry, Point) and place.entry.outside
-    assert (kept.__code__ is code) is bool(elsewhere or getattr(kept, "__isabstractmethod__", False))
-    assert facts(kept) == before
-    if isinstance(place.entry, Point):
-        assert facts(function_at(place)) == before
-    assert inspect.signature(function_at(place)) == before["signature"]
+    for name, place in places.items():
+        # What is abstract is bound where it is overridden; so is what only others' classes are bound for.
+        elsewhere = isinstance(place.entry, Point) and place.entry.outside
+        stays = bool(elsewhere or getattr(kept[name], "__isabstractmethod__", False))
+        assert (kept[name].__code__ is codes[name]) is stays, name
+        assert facts(kept[name]) == before[name], name
+        if isinstance(place.entry, Point):
+            assert facts(function_at(place)) == before[name], name
+        assert inspect.signature(function_at(place)) == before[name]["signature"], name
     spanhook.uninstrument()
-    assert function_at(place) is kept
-    assert kept.__code__ is code
+    assert all(function_at(place) is kept[name] for name, place in places.items())
 
 
 def test_functions_of_subclasses_look_as_they_did() -> None:

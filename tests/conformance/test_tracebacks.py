@@ -82,7 +82,7 @@ def test_an_error_of_the_applications_comes_as_it_came(subject: Subject) -> None
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
-@pytest.mark.parametrize("scope", ["operation", "run"])
+@pytest.mark.parametrize("scope", ["operation", pytest.param("run", marks=pytest.mark.slow)])
 def test_a_rejection_does_not_show_how_it_came_about(subject: Subject, scope: Any) -> None:
     hooks = Hooks()
 

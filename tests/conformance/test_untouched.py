@@ -16,7 +16,7 @@ from spanhook.cli.conformance.libraries.langchain import WAYS, Calls, agent, con
 from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.testing import recorder
-from tests.conformance.everything import CASES, named, nearest
+from tests.conformance.everything import CASES, named, one_way_each
 from tests.conformance.test_contract import FAILING, MALFORMED
 from tests.stub import stubbed
 
@@ -127,7 +127,7 @@ def asked(body: Body) -> list[str]:
     return sorted(str(comparable(one)) for one in body.seen if isinstance(one, list | dict | str))
 
 
-@pytest.mark.parametrize("case", nearest(CASES), ids=named)
+@pytest.mark.parametrize("case", one_way_each(CASES), ids=named)
 def test_what_hooks_damage_is_their_own(case: tuple[Subject, str]) -> None:
     subject, way = case
     control, body, damaged = Body(), Body(), list[str]()
