@@ -5,7 +5,6 @@ from inspect import CO_GENERATOR
 from typing import Any
 
 from spanhook.engine._streams import END, Track
-from spanhook.model import shed
 
 
 def generates(function: Any) -> bool:
@@ -38,7 +37,7 @@ def chunks(holder: Any, track: Track) -> Generator[Any, None, Any]:
                 except BaseException as error:
                     chunk = track.stopped(error)
         except BaseException as error:
-            shed(error)
+            track.escapes(error)
             raise
         if chunk is END:
             return track.value

@@ -94,7 +94,7 @@ class SyncIterator(Tracked):
             else:
                 chunk = track.take(track.source)
         except BaseException as error:
-            shed(error)
+            track.escapes(error)
             raise
         if chunk is END:
             raise StopIteration(track.value)
@@ -177,7 +177,7 @@ class AsyncIterator(Tracked):
                 except BaseException as error:
                     chunk = await track.astopped(error)
         except BaseException as error:
-            shed(error)
+            track.escapes(error)
             raise
         if chunk is END:
             raise StopAsyncIteration

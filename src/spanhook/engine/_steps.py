@@ -175,8 +175,16 @@ class Steps(Holding, ABC):
         if told is None:
             return True
         shown = told.shows(op, chunk)
+        if self.adapter.opaque:
+            self._context = None  # a lazy stream has made its request by now
         self.brief = None if op.ended or self._context is not None else told.brief(op)
         return shown
+
+    def escapes(self, error: BaseException) -> None:
+        """An error leaves a step. If it is an interrupt on the way to what ends the operation, end it."""
+        if self.brief is not None and self.op is not None and not self.op.ended:
+            self._cut(self.op, error)
+        shed(error)
 
     def _cut(self, op: Record, error: BaseException) -> None:
         """A step was interrupted inside spanhook's code, unless the operation has ended."""
