@@ -13,11 +13,11 @@ def generates(function: Any) -> bool:
     return code is not None and bool(code.co_flags & CO_GENERATOR)
 
 
-def chunks(holder: Any, track: Track) -> Generator[Any, None, Any]:
+def chunks(holder: Any, track: Track) -> Generator[Any, None, Any]:  # noqa: ARG001
     """What the consumer of a stream gets, from the library's own generator over it.
 
-    No handler is around the ``yield``: a loop that is left does not end the stream, and where its generator is collected
-    no code of ours runs.
+    No handler is around the ``yield``: a loop that is left does not end the stream, and where the generator is
+    collected no code of ours runs.
 
     Args:
         holder: The proxy, which ends the operation once nothing refers to it.

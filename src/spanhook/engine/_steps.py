@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Any
 
 from opentelemetry.context import Context
@@ -80,7 +80,7 @@ class Steps(Holding, ABC):
             raise
 
     def take(self, steps: Any) -> Any:
-        """``step("__next__")`` of a sync stream that ``steps`` reads, without a coroutine once the stream is running."""
+        """``step("__next__")`` of a sync stream, which ``steps`` reads, without a coroutine once it is running."""
         op = self.op
         if self.plain:
             return self._passed(steps)
