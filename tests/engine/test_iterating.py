@@ -1,4 +1,4 @@
-"""Streams whose ``__iter__`` is a generator function, as of OpenAI's SDK: taken in every way, they give what they would."""
+"""Streams whose ``__iter__`` is a generator function, as of OpenAI's SDK: read in every way, they are as they were."""
 
 import gc
 import inspect
