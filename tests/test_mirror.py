@@ -156,6 +156,7 @@ THROUGH = {
     "engine/_proxies": "conformance/test_contract",
     "engine/_holding": "conformance/test_windows",
     "engine/_steps": "conformance/test_streams",
+    "engine/_transparent": "conformance/test_contract",
     "engine/_inner_windows": "conformance/test_windows",
     "engine/_windowed": "conformance/test_windows",
     "engine/_withheld": "conformance/test_callbacks",

@@ -2,8 +2,8 @@
 
 import asyncio
 import copy
-import inspect
 import gc
+import inspect
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
