@@ -7,9 +7,10 @@ from typing import Any
 from spanhook.engine._streams import END, Track
 
 
-def generates(function: Any) -> bool:
-    """Whether ``function`` is a generator function."""
-    code = getattr(function, "__code__", None)
+def generates(stream: Any) -> bool:
+    """Whether the ``__iter__`` of its class is a generator function."""
+    kind: Any = type(stream)
+    code = getattr(kind.__iter__, "__code__", None)
     return code is not None and bool(code.co_flags & CO_GENERATOR)
 
 

@@ -78,8 +78,7 @@ class SyncStream(SyncIterator, Proxy):
     _self_response: Callable[[], Any] = staticmethod(_nothing)
 
     def __iter__(self) -> Any:
-        kind: Any = type(self.__wrapped__)
-        return chunks(self, self._self_track) if generates(kind.__iter__) else self
+        return chunks(self, self._self_track) if generates(self.__wrapped__) else self
 
     @property
     def response(self) -> Any:
