@@ -2,14 +2,14 @@
 
 from collections.abc import Generator
 from inspect import CO_GENERATOR
-from typing import Any
+from typing import Any, cast
 
 from spanhook.engine._streams import END, Track
 
 
 def generates(stream: Any) -> bool:
     """Whether the ``__iter__`` of its class is a generator function."""
-    kind: Any = type(stream)
+    kind = cast("type[Any]", type(stream))
     code = getattr(kind.__iter__, "__code__", None)
     return code is not None and bool(code.co_flags & CO_GENERATOR)
 
@@ -29,7 +29,7 @@ def chunks(holder: Any, track: Track) -> Generator[Any, None, Any]:  # noqa: ARG
         try:
             brief = track.brief
             if brief is None:
-                chunk = track.take(steps)
+                chunk = track.passed(steps) if track.plain else track.take(steps)
             else:
                 try:
                     chunk = next(steps)

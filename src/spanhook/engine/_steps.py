@@ -82,8 +82,6 @@ class Steps(Holding, ABC):
     def take(self, steps: Any) -> Any:
         """``step("__next__")`` of a sync stream, which ``steps`` reads, without a coroutine once it is running."""
         op = self.op
-        if self.plain:
-            return self._passed(steps)
         if op is None or self.dead or self._buffer is not None or self._whole:
             return drive(self.step("__next__"))
         try:
@@ -140,7 +138,8 @@ class Steps(Holding, ABC):
             self._cut(op, failed)
             raise
 
-    def _passed(self, steps: Any) -> Any:
+    def passed(self, steps: Any) -> Any:
+        """``take`` where nothing is tracked."""
         try:
             return steps.__next__()
         except StopIteration as stop:
@@ -175,9 +174,10 @@ class Steps(Holding, ABC):
         if told is None:
             return True
         shown = told.shows(op, chunk)
-        if self.adapter.opaque:
+        if self._context is None:
+            self.brief = None if op.ended else told.brief(op)
+        elif self.adapter.opaque:
             self._context = None  # a lazy stream has made its request by now
-        self.brief = None if op.ended or self._context is not None else told.brief(op)
         return shown
 
     def escapes(self, error: BaseException) -> None:
