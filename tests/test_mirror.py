@@ -157,6 +157,7 @@ THROUGH = {
     "engine/_holding": "conformance/test_windows",
     "engine/_iterating": "instrument/openai/test_streams",
     "engine/_steps": "conformance/test_streams",
+    "engine/_transparent": "conformance/test_contract",
     "engine/_inner_windows": "conformance/test_windows",
     "engine/_windowed": "conformance/test_windows",
     "engine/_withheld": "conformance/test_callbacks",

@@ -70,6 +70,7 @@ WAYS = {
     "graph": ("invoke", "ainvoke", "stream", "astream"),
     "handoff": ("invoke", "ainvoke"),
     "ChatOpenAI": ("invoke", "ainvoke"),
+    "openai chat": ("stream",),  # the async one leaves connections open, which asyncio complains of
     "own model": ("with, result_of", "async with, aresult_of", "acall", "stream of a block", "stream handed out"),
     "own model, bare": ("with", "async with"),
 }

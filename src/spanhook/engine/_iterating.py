@@ -2,34 +2,34 @@
 
 from collections.abc import Generator
 from inspect import CO_GENERATOR
-from typing import Any
+from typing import Any, cast
 
 from spanhook.engine._streams import END, Track
-from spanhook.model import shed
 
 
-def generates(function: Any) -> bool:
-    """Whether ``function`` is a generator function."""
-    code = getattr(function, "__code__", None)
+def generates(stream: Any) -> bool:
+    """Whether the ``__iter__`` of its class is a generator function."""
+    kind = cast("type[Any]", type(stream))
+    code = getattr(kind.__iter__, "__code__", None)
     return code is not None and bool(code.co_flags & CO_GENERATOR)
 
 
-def chunks(holder: Any) -> Generator[Any, None, Any]:
+def chunks(holder: Any, track: Track) -> Generator[Any, None, Any]:  # noqa: ARG001
     """What the consumer of a stream gets, from the library's own generator over it.
 
-    No handler is around the ``yield``: a loop that is left does not end the stream, and where its generator is
+    No handler is around the ``yield``: a loop that is left does not end the stream, and where the generator is
     collected no code of ours runs.
 
     Args:
-        holder: The proxy of the stream, which ends the operation once nothing refers to it.
+        holder: The proxy, which ends the operation once nothing refers to it.
+        track: The stream.
     """
-    track: Track = holder._self_track
     steps = iter(track.source)
     while True:
         try:
             brief = track.brief
             if brief is None:
-                chunk = track.take(steps)
+                chunk = track.passed(steps) if track.plain else track.take(steps)
             else:
                 try:
                     chunk = next(steps)
@@ -38,7 +38,7 @@ def chunks(holder: Any) -> Generator[Any, None, Any]:
                 except BaseException as error:
                     chunk = track.stopped(error)
         except BaseException as error:
-            shed(error)
+            track.escapes(error)
             raise
         if chunk is END:
             return track.value

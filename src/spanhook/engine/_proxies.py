@@ -4,72 +4,19 @@ Copying and pickling give the wrapped object. What a step does is up to ``stream
 """
 
 from collections.abc import Callable
-from operator import attrgetter
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 from weakref import ref
-
-import wrapt
 
 from spanhook.concurrency import drive
 from spanhook.engine._iterating import chunks, generates
 from spanhook.engine._streams import END, Track
+from spanhook.engine._transparent import NOTHING, Proxy, Tracked
 from spanhook.model import asheds, shed, sheds
-
-if TYPE_CHECKING:
-    ObjectProxy = wrapt.ObjectProxy[Any]
-else:
-    ObjectProxy = wrapt.ObjectProxy  # wrapt 1 is not generic
-
-
-class Nothing:
-    """The track of an object without a stream."""
-
-    hand = int
-
-
-NOTHING = Nothing()
 
 
 def _nothing() -> None:
     """Stands for a dead weak reference."""
-
-
-class Transparent(ObjectProxy):
-    """A proxy whose copies are the wrapped object."""
-
-    def __copy__(self) -> Any:
-        return self.__wrapped__
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return self.__wrapped__
-
-    def __reduce__(self) -> Any:
-        return self.__wrapped__.__reduce__()
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return self.__wrapped__.__reduce_ex__(protocol)
-
-
-class Tracked(Transparent):
-    """Something that belongs to a stream, and the stream's track."""
-
-    _self_track: Any = NOTHING  # for a half-initialized proxy
-
-    def __init__(self, wrapped: Any, track: Track) -> None:
-        super().__init__(wrapped)
-        self._self_track = track
-
-
-class Proxy(Tracked):
-    """What a consumer holds; if dropped unfinished, it ends the operation."""
-
-    _self_owned: Any = NOTHING
-    __del__: Any = property(attrgetter("_self_owned.hand"))  # no Python function, which may be interrupted
-
-    def __init__(self, wrapped: Any, track: Track) -> None:
-        super().__init__(wrapped, track)
-        self._self_owned = track
 
 
 class SyncIterator(Tracked):
@@ -94,7 +41,7 @@ class SyncIterator(Tracked):
             else:
                 chunk = track.take(track.source)
         except BaseException as error:
-            shed(error)
+            track.escapes(error)
             raise
         if chunk is END:
             raise StopIteration(track.value)
@@ -131,8 +78,7 @@ class SyncStream(SyncIterator, Proxy):
     _self_response: Callable[[], Any] = staticmethod(_nothing)
 
     def __iter__(self) -> Any:
-        own = cast("Any", type(self.__wrapped__))
-        return chunks(self) if generates(own.__iter__) else self
+        return chunks(self, self._self_track) if generates(self.__wrapped__) else self
 
     @property
     def response(self) -> Any:
@@ -178,7 +124,7 @@ class AsyncIterator(Tracked):
                 except BaseException as error:
                     chunk = await track.astopped(error)
         except BaseException as error:
-            shed(error)
+            track.escapes(error)
             raise
         if chunk is END:
             raise StopAsyncIteration

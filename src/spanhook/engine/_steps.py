@@ -80,10 +80,8 @@ class Steps(Holding, ABC):
             raise
 
     def take(self, steps: Any) -> Any:
-        """``step("__next__")`` of a sync stream that ``steps`` reads; no coroutine is needed once it is running."""
+        """``step("__next__")`` of a sync stream, which ``steps`` reads, without a coroutine once it is running."""
         op = self.op
-        if self.plain:
-            return self._passed(steps)
         if op is None or self.dead or self._buffer is not None or self._whole:
             return drive(self.step("__next__"))
         try:
@@ -140,7 +138,8 @@ class Steps(Holding, ABC):
             self._cut(op, failed)
             raise
 
-    def _passed(self, steps: Any) -> Any:
+    def passed(self, steps: Any) -> Any:
+        """``take`` where nothing is tracked."""
         try:
             return steps.__next__()
         except StopIteration as stop:
@@ -175,8 +174,17 @@ class Steps(Holding, ABC):
         if told is None:
             return True
         shown = told.shows(op, chunk)
-        self.brief = None if op.ended or self._context is not None else told.brief(op)
+        if self._context is None:
+            self.brief = None if op.ended else told.brief(op)
+        elif self.adapter.opaque:
+            self._context = None  # a lazy stream has made its request by now
         return shown
+
+    def escapes(self, error: BaseException) -> None:
+        """An error leaves a step. If it is an interrupt on the way to what ends the operation, end it."""
+        if self.brief is not None and self.op is not None and not self.op.ended:
+            self._cut(self.op, error)
+        shed(error)
 
     def _cut(self, op: Record, error: BaseException) -> None:
         """A step was interrupted inside spanhook's code, unless the operation has ended."""

@@ -14,9 +14,9 @@ from spanhook.engine._proxies import (
     SyncBody,
     SyncGenerator,
     SyncStream,
-    Transparent,
 )
 from spanhook.engine._streams import Track
+from spanhook.engine._transparent import Transparent
 from spanhook.engine.absorption import Absorbed
 from spanhook.engine.lifecycle import opens
 from spanhook.gating import Passed

@@ -66,7 +66,7 @@ class GoogleTransport(Transport):
         from google.genai.types import HttpOptions, HttpResponse
 
         self._options, self._response = HttpOptions, HttpResponse
-        self.opened, self.closed = _json, _with_json
+        self.opened, self.closed, self.held, self.parsed = _json, _with_json, _body, _parsed
         self._servers = {True: Servers("gcp.vertex_ai", {}), False: Servers("gcp.gemini", {})}
         copies(HttpResponse)(copied_model)
 
@@ -182,7 +182,14 @@ class GoogleTransport(Transport):
 
 def _json(response: Any) -> Any:
     """The JSON in a response's body; ``None`` if there is none."""
-    body = getattr(response, "body", None)
+    return _parsed(_body(response))
+
+
+def _body(response: Any) -> Any:
+    return getattr(response, "body", None)
+
+
+def _parsed(body: Any) -> Any:
     try:
         return json.loads(body) if isinstance(body, str) else None
     except ValueError:

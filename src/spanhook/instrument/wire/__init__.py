@@ -30,7 +30,7 @@ from spanhook.instrument.wire.messages import (
     rewrite_objects,
     text_in,
 )
-from spanhook.instrument.wire.opened import OpenedChunks, OpenedTexts
+from spanhook.instrument.wire.opened import HeldChunks, OpenedChunks, OpenedTexts
 from spanhook.instrument.wire.paths import Paths
 from spanhook.instrument.wire.reading import (
     Fields,
@@ -61,6 +61,7 @@ __all__ = [
     "Format",
     "FrameTexts",
     "Frames",
+    "HeldChunks",
     "HttpContent",
     "Kind",
     "NoChunks",

@@ -11,7 +11,7 @@ from spanhook.errors import Reject
 from spanhook.instrument.surroundings import settings
 from spanhook.instrument.wire.describing import described
 from spanhook.instrument.wire.format import Format
-from spanhook.instrument.wire.opened import OpenedChunks, OpenedTexts
+from spanhook.instrument.wire.opened import HeldChunks, OpenedChunks, OpenedTexts
 from spanhook.instrument.wire.transport import Payload, Transport
 from spanhook.instrument.wire.unstreamed import Passing
 from spanhook.model import (
@@ -145,8 +145,12 @@ class _Api:
 
     def chunks(self, instance: Any, args: Args, kwargs: Kwargs) -> Chunks:
         chunks = self._plain_chunks(instance, args, kwargs)
-        opened = self.transport.opened
-        made: Any = chunks if opened is None else OpenedChunks(chunks, opened)
+        opened, held, parsed = self.transport.opened, self.transport.held, self.transport.parsed
+        made: Any = chunks
+        if held is not None and parsed is not None:
+            made = HeldChunks(chunks, held, parsed)
+        elif opened is not None:
+            made = OpenedChunks(chunks, opened)
         return made
 
     def _plain_chunks(self, instance: Any, args: Args, kwargs: Kwargs) -> Chunks:

@@ -1,8 +1,10 @@
 """Streams whose chunks are no JSON themselves, but contain it: as text, as bytes, or in objects of the SDK's."""
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from spanhook.diagnostics import internal
 from spanhook.model import Attributes, Chunks, ChunkText, Leaf, Route, Texts, Usage
 
 Opened = Callable[[Any], Any]
@@ -42,6 +44,60 @@ class OpenedChunks:
 
     def result(self) -> Any:
         return self._chunks.result()
+
+
+class HeldChunks:
+    """Adds up the JSON in the text of chunks, many at once, which costs half of reading each as it comes.
+
+    The consumer sees every chunk.
+
+    Args:
+        chunks: Adds up JSON.
+        held: The text of a chunk.
+        parsed: Reads the JSON in it.
+    """
+
+    __slots__ = ("_chunks", "_held", "_parsed", "_waiting", "keep")
+
+    def __init__(self, chunks: Chunks, held: Opened, parsed: Opened) -> None:
+        self._chunks, self._held, self._parsed = chunks, held, parsed
+        self._waiting: deque[Any] = deque()
+        self.keep = False
+
+    def brief(self, chunk: Any) -> bool:
+        """Hold a chunk, unless it is time to read those that wait."""
+        if len(self._waiting) == _MOST_WAITING:
+            return False
+        self._waiting.append(self._held(chunk))
+        return True
+
+    def add(self, chunk: Any) -> bool:
+        self._waiting.append(self._held(chunk))
+        self._added_up()
+        return True
+
+    @property
+    def complete(self) -> bool:
+        return self._added_up().complete
+
+    def response(self) -> tuple[Attributes, Usage | None]:
+        return self._added_up().response()
+
+    def result(self) -> Any:
+        return self._added_up().result()
+
+    def _added_up(self) -> Chunks:
+        """The adder, after adding all that wait; one that cannot be read is left out."""
+        self._chunks.keep = self.keep
+        while self._waiting:
+            try:
+                self._chunks.add(self._parsed(self._waiting.popleft()))
+            except Exception as error:
+                internal.report("extract.chunk", error, lost=1)
+        return self._chunks
+
+
+_MOST_WAITING = 64
 
 
 class OpenedTexts:

@@ -14,8 +14,6 @@ def fields_of(value: Any) -> Fields:
     kind = type(value)
     if kind is dict:
         return value
-    if value is None:
-        return _NO_FIELDS
     # For models of both pydantic versions; isinstance() would be slower, and would need them imported.
     is_model = hasattr(kind, "__pydantic_fields_set__") or hasattr(kind, "__fields_set__")
     return value.__dict__ if is_model else _NO_FIELDS

@@ -18,9 +18,13 @@ class Transport(ABC):
     Attributes:
         opened: Reads the JSON in a chunk of a stream, as a dict; ``None`` if chunks are models or dicts themselves.
         closed: A chunk with other JSON in it, given the original chunk. Needed with ``opened``.
+        held: What ``opened`` reads of a chunk, as it is: text that nobody can change, so that it can be read later.
+        parsed: Reads the JSON in that text. Needed with ``held``.
     """
 
     opened: Callable[[Any], Any] | None = None
+    held: Callable[[Any], Any] | None = None
+    parsed: Callable[[Any], Any] | None = None
     closed: Callable[[Any, Any], Any] | None = None
 
     # ------------------------------------------------------------------------------------------ calls

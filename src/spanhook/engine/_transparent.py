@@ -1,0 +1,59 @@
+"""What all proxies of streams have in common: they are as the wrapped objects, and end the operation when dropped."""
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import wrapt
+
+from spanhook.engine._streams import Track
+
+if TYPE_CHECKING:
+    ObjectProxy = wrapt.ObjectProxy[Any]
+else:
+    ObjectProxy = wrapt.ObjectProxy  # wrapt 1 is not generic
+
+
+class Nothing:
+    """The track of an object without a stream."""
+
+    hand = int
+
+
+NOTHING = Nothing()
+
+
+class Transparent(ObjectProxy):
+    """A proxy whose copies are the wrapped object."""
+
+    def __copy__(self) -> Any:
+        return self.__wrapped__
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self.__wrapped__
+
+    def __reduce__(self) -> Any:
+        return self.__wrapped__.__reduce__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__wrapped__.__reduce_ex__(protocol)
+
+
+class Tracked(Transparent):
+    """Something that belongs to a stream, and the stream's track."""
+
+    _self_track: Any = NOTHING  # for a half-initialized proxy
+
+    def __init__(self, wrapped: Any, track: Track) -> None:
+        super().__init__(wrapped)
+        self._self_track = track
+
+
+class Proxy(Tracked):
+    """What a consumer holds; if dropped unfinished, it ends the operation."""
+
+    _self_owned: Any = NOTHING
+    __del__: Any = property(attrgetter("_self_owned.hand"))  # no Python function, which may be interrupted
+
+    def __init__(self, wrapped: Any, track: Track) -> None:
+        super().__init__(wrapped, track)
+        self._self_owned = track
