@@ -240,7 +240,7 @@ async def test_what_a_dead_worker_has_left_is_recorded_and_runs_again_only_if_it
     agent: str, status: str, error: str
 ) -> None:
     shared = Shared()
-    async with shared.runner(AGENTS) as server:
+    async with shared.runner(AGENTS, lease_s=0.3) as server:
         job = await server.submit(new_job(agent, None))
         dead = QueuedRunner(AGENTS, shared.store, shared.log, RunnerSettings(lease_s=0.05), shared.line)
         await dead.start()
