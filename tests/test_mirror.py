@@ -155,7 +155,6 @@ THROUGH = {
     "engine/_own_usage": "engine/test_own_blocks",
     "engine/_proxies": "conformance/test_contract",
     "engine/_holding": "conformance/test_windows",
-    "engine/_iterating": "instrument/openai/test_streams",
     "engine/_steps": "conformance/test_streams",
     "engine/_transparent": "conformance/test_contract",
     "engine/_inner_windows": "conformance/test_windows",
