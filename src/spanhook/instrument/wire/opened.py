@@ -47,7 +47,7 @@ class OpenedChunks:
 
 
 class HeldChunks:
-    """Adds up the JSON in the text of chunks, many at once, which costs half of reading each as it comes.
+    """Adds up the JSON in the text of chunks, many at once, which costs less than reading each as it comes.
 
     The consumer sees every chunk.
 
