@@ -78,7 +78,23 @@ WAYS = {
 
 def rows(subjects: tuple[Subject, ...]) -> list[Any]:
     named = [(subject, way) for subject in subjects for way in WAYS.get(subject.name, ())]
-    return [pytest.param(subject, way, id=f"{subject.name} {way}") for subject, way in named]
+    return [pytest.param(subject, way, id=f"{subject.name} {way}", marks=_marks(subject)) for subject, way in named]
+
+
+def _marks(subject: Subject) -> tuple[pytest.MarkDecorator, ...]:
+    return (pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),) if subject.name in LEAVING else ()
+
+
+LEAVING = ("openai chat",)
+"""Clients that leave connections open where they are interrupted, with and without spanhook."""
+
+
+@pytest.fixture
+def closed(subject: Subject) -> Iterator[None]:
+    """What is left open is closed in its own test, not in one that comes later."""
+    yield
+    if subject.name in LEAVING:
+        gc.collect()
 
 
 PLACES = {"graph": 100, "handoff": 95, "ChatOpenAI": None}
@@ -347,6 +363,7 @@ def test_at_every_place_in_spanhook(way: str, hooked: bool, raising: type[BaseEx
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("closed")
 @pytest.mark.parametrize(("subject", "way"), rows(SUBJECTS))
 def test_at_every_place_in_spanhook_under_a_framework(subject: Subject, way: str) -> None:
     guard = Guard()
@@ -358,6 +375,7 @@ def test_at_every_place_in_spanhook_under_a_framework(subject: Subject, way: str
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("closed")
 @pytest.mark.parametrize(("subject", "way"), rows(HERE))
 def test_at_every_function_of_a_framework(subject: Subject, way: str) -> None:
     guard = Guard()
