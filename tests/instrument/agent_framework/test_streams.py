@@ -104,12 +104,12 @@ async def test_a_consumer_that_stops_early_has_abandoned_it(stop: str) -> None:
 
 
 async def _collected(done: Callable[[], bool]) -> None:
-    """Until what nobody holds any more has been closed on the loop."""
-    for _ in range(100):
+    """Until what nobody holds any more has been closed on the loop; the reaper's thread may still hold it."""
+    for _ in range(500):
         if done():
             return
         gc.collect()
-        await asyncio.sleep(0)
+        await asyncio.sleep(0.01)
 
 
 async def test_a_block_that_is_left_early_closes_it() -> None:
