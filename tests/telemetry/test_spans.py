@@ -358,3 +358,27 @@ def test_a_processor_that_edits_what_has_ended_is_given_the_sdks_own_span() -> N
     masked.open("one", Context(), SpanKind.CLIENT, dict(START)).end()
     [span] = masked.exporter.get_finished_spans()
     assert (span.attributes or {})["gen_ai.operation.name"] == "***"
+
+
+def test_a_processor_that_was_given_methods_of_its_own_is_called() -> None:
+    opened, called = Opened(True), list[str]()
+    given = SpanProcessor()
+    given.on_start = lambda span, parent_context=None: called.append(f"{span.name} starts")
+    given.on_end = lambda span: called.append(f"{span.name} ends")
+    opened.provider.add_span_processor(given)
+    opened.open("one", Context(), SpanKind.CLIENT, dict(START)).end()
+    assert called == ["one starts", "one ends"]
+    assert [span.name for span in opened.exporter.get_finished_spans()] == ["one"]
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_an_ended_span_goes_to_every_processor_that_is_there_by_then(several: bool) -> None:
+    opened, other = Opened(True), InMemorySpanExporter()
+    if several:
+        opened.provider.add_span_processor(SimpleSpanProcessor(InMemorySpanExporter()))
+    span = opened.open("one", Context(), SpanKind.CLIENT, dict(START))
+    opened.provider.add_span_processor(SimpleSpanProcessor(other))  # while the span is open
+    span.end()
+    opened.open("two", Context(), SpanKind.CLIENT, dict(START)).end()
+    for exporter in (opened.exporter, other):
+        assert [span.name for span in exporter.get_finished_spans()] == ["one", "two"]

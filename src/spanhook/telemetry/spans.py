@@ -182,20 +182,26 @@ class Opener:
     def _look_again(self, processor: Any) -> None:
         """Find out whether any processor does more than read ended spans; whenever one is added."""
         processors: tuple[SpanProcessor, ...] | None = getattr(processor, "_span_processors", None)
-        hearing = [one for one in processors or () if type(one).on_end not in _DEAF]
+        hearing = [one for one in processors or () if _method(one, "on_end") not in _DEAF]
         is_only = type(processor) is SynchronousMultiSpanProcessor and len(hearing) == 1
         self.told = hearing[0] if is_only else processor
         self._heard = (
             processors is None
             or type(processor) not in _FORWARDING
             or any(
-                type(one).on_start not in _QUIET
-                or type(one).on_end not in _READERS
-                or getattr(type(one), "_on_ending", None) not in _QUIET_ENDINGS
+                _method(one, "on_start") not in _QUIET
+                or _method(one, "on_end") not in _READERS
+                or _method(one, "_on_ending") not in _QUIET_ENDINGS
                 for one in processors
             )
         )
         self.processors = processors  # last, so that after an interrupt it is checked again
+
+
+def _method(processor: SpanProcessor, name: str) -> Any:
+    """The function that a processor's method is, its own if it was given one; ``None`` if there is none."""
+    found = getattr(processor, name, None)
+    return getattr(found, "__func__", found)
 
 
 def _always() -> bool:
