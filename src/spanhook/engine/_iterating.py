@@ -14,16 +14,16 @@ def generates(stream: Any) -> bool:
     return code is not None and bool(code.co_flags & CO_GENERATOR)
 
 
-def chunks(holder: Any, track: Track) -> Generator[Any, None, Any]:  # noqa: ARG001
+def chunks(holder: Any) -> Generator[Any, None, Any]:
     """What the consumer of a stream gets, from the library's own generator over it.
 
     No handler is around the ``yield``: a loop that is left does not end the stream, and where the generator is
     collected no code of ours runs.
 
     Args:
-        holder: The proxy, which ends the operation once nothing refers to it.
-        track: The stream.
+        holder: The stream's proxy, which ends the operation once nothing refers to it.
     """
+    track: Track = holder._self_track
     steps = iter(track.source)
     while True:
         try:

@@ -78,7 +78,7 @@ class SyncStream(SyncIterator, Proxy):
     _self_response: Callable[[], Any] = staticmethod(_nothing)
 
     def __iter__(self) -> Any:
-        return chunks(self, self._self_track) if generates(self.__wrapped__) else self
+        return chunks(self) if generates(self.__wrapped__) else self
 
     @property
     def response(self) -> Any:

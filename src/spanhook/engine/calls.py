@@ -111,17 +111,7 @@ async def acall(
                 direct = partial(_make, op, wrapped) if op.plan.wraps else None
                 run = begun(op, is_async=True, direct=direct)
             if op.error is None and (run is None or type(run) is Passed or await apasses(op, run)):
-                # As in `_make`, whose coroutine would be one more for the garbage collector to go through.
-                op.called = True
-                asked(op)
-                if adapter.prepares:
-                    op.args, op.kwargs = prepared(adapter, instance, op.args, op.kwargs)
-                try:
-                    op.result = await wrapped(*op.args, **op.kwargs)
-                except BaseException as error:
-                    fail(op, error)
-                else:
-                    _made(op)
+                await _make(op, wrapped)
                 if adapter.stream_of is not None and (stream := hand_over(op, run, op.result)) is not None:
                     return stream
             elif op.short_circuited and adapter.announce is not None:
@@ -198,17 +188,14 @@ async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
     if op.adapter.prepares:
         op.args, op.kwargs = prepared(op.adapter, op.instance, op.args, op.kwargs)
     try:
-        op.result = await wrapped(*op.args, **op.kwargs)
+        result = await wrapped(*op.args, **op.kwargs)
     except BaseException as error:
         fail(op, error)
     else:
-        _made(op)
-
-
-def _made(op: Record) -> None:
-    """The call returned: its result is read at once, unless that is a stream."""
-    if op.adapter.stream_of is None or not stream_sort(op.adapter, op.result):
-        settle(op, op.result)
+        if op.adapter.stream_of is not None and stream_sort(op.adapter, result):
+            op.result = result
+        else:
+            settle(op, result)
 
 
 async def _awaited(op: Record, run: Run | Passed | None, result: Awaitable[Any], dropped: Dropped) -> Any:

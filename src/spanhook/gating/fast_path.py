@@ -55,7 +55,7 @@ class Passed:
         self.is_async, self.around = is_async, around
         self.index = self.spent = self.after = 0
         self.left_out: tuple[Bound, ...] = ()
-        self.entered: list[Entered] | tuple[()] = ()
+        self.entered: list[Entered] = []
         self.told = self.chain = None
         self.called = self.done = False
 
@@ -110,8 +110,6 @@ def pass_fast(op: Record, plan: Plan, *, is_async: bool) -> Passed | None:
                 spent += ended - started
             else:
                 assert passed is not None
-                if not passed.entered:
-                    passed.entered = []
                 passed.entered.append((index - 1, view, generator, ended - started))
             started = ended
     finally:
@@ -170,7 +168,6 @@ def leave_fast(op: Record, plan: Plan, passed: Passed) -> bool:
 def _leave_generators(op: Record, plan: Plan, passed: Passed, cells: list[int]) -> bool:
     """Resume the generators, innermost first; false if one did more than end, or the run has been stopped meanwhile."""
     now, entered = clock.now, passed.entered
-    assert type(entered) is list
     started = now()
     while entered:
         place = index, view, generator, before = entered.pop()

@@ -6,8 +6,8 @@ import gc
 import inspect
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
-from contextlib import nullcontext, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import openai
@@ -423,52 +423,6 @@ def test_a_stream_is_what_it_was(server: OpenAIServer) -> None:
 
     with recorder():
         run(server, main)
-
-
-def said(chunks: Iterable[Any]) -> str:
-    return "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
-
-
-@pytest.mark.parametrize("instrumented", [True, False])
-def test_a_stream_is_read_by_several_loops(instrumented: bool, server: OpenAIServer, hooks: Hooks) -> None:
-    """A loop that is left does not end the stream, and whoever goes on gets what has not been read."""
-    with recorder(hooks) if instrumented else nullcontext() as seen, sync_client(server.url) as client:
-        whole = said(client.chat.completions.create(**CHAT, stream=True))
-        stream = client.chat.completions.create(**CHAT, stream=True)
-        chunks = [next(stream)]
-        for chunk in stream:
-            chunks.append(chunk)
-            break
-        gc.collect()
-        one, other = iter(stream), iter(stream)
-        chunks += [next(one), next(other), next(stream)]
-        chunks += [*other, *one, *stream]
-        assert said(chunks) == whole
-        if seen is not None:
-            assert [op.status for op in seen.operations] == ["success", "success"]
-            assert len({op.usage.output_tokens for op in seen.operations}) == 1
-
-
-def test_a_loop_that_fails_leaves_the_stream_to_its_holder(server: OpenAIServer, hooks: Hooks) -> None:
-    with recorder(hooks) as seen, sync_client(server.url) as client:
-        stream = client.chat.completions.create(**CHAT, stream=True)
-        with pytest.raises(ZeroDivisionError):
-            for _ in stream:
-                raise ZeroDivisionError
-        assert seen.operations == []
-        assert said(stream)
-    assert [op.status for op in seen.operations] == ["success"]
-
-
-def test_whoever_drops_the_loop_and_the_stream_abandons_it(server: OpenAIServer, hooks: Hooks) -> None:
-    with recorder(hooks) as seen, sync_client(server.url) as client:
-        steps: Any = iter(client.chat.completions.create(**CHAT, stream=True))
-        next(steps)
-        steps.close()
-        del steps
-        gc.collect()
-        reaper.drain()
-    assert [op.status for op in seen.operations] == ["abandoned"]
 
 
 def test_what_a_consumer_opens_between_two_chunks_has_the_parent_it_would_have_had(server: OpenAIServer) -> None:
