@@ -500,6 +500,37 @@ def test_nothing_is_held_back_while_no_hook_sees_results(monkeypatch: pytest.Mon
     assert (manager.handle_event, manager.ahandle_event) == untouched
 
 
+def test_what_stands_in_for_langchains_own_function_is_called_with_nobody_to_tell_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from langchain_core.callbacks import manager
+
+    told, atold = manager.handle_event, manager.ahandle_event
+    heard: list[str] = []
+
+    def spy(handlers: Any, event: str, *args: Any, **kwargs: Any) -> None:
+        heard.append(event)
+        told(handlers, event, *args, **kwargs)
+
+    async def aspy(handlers: Any, event: str, *args: Any, **kwargs: Any) -> None:
+        heard.append(f"a{event}")
+        await atold(handlers, event, *args, **kwargs)
+
+    monkeypatch.setattr(manager, "handle_event", spy)
+    monkeypatch.setattr(manager, "ahandle_event", aspy)
+
+    def tell() -> list[str]:
+        heard.clear()
+        ScriptedChat(body=Body()).invoke("hi")
+        run(ScriptedChat(body=Body()).ainvoke("hi"))
+        return sorted(heard)
+
+    uninstrumented = tell()
+    with recorder(Hooks()):
+        assert tell() == uninstrumented
+    assert uninstrumented
+
+
 def test_hooks_go_while_other_threads_begin_calls_of_which_callbacks_are_kept() -> None:
     """A listing that another thread adds to would fail, and with it the change of hooks."""
     from spanhook.instrument.langchain_core import wanted

@@ -143,11 +143,15 @@ class Telling:
 
     def _make(self, binding: Binding) -> Callable[..., Any]:
         around, load, is_async = self._around, self._load, self._is_async
+        function, (owner, _) = binding.function, binding.place
+        known = function is not None and function.__globals__ is vars(owner)
         hold: Hold | None = None
 
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
             nonlocal hold
             if not args or not args[0]:
+                if args and known:  # with nobody to notify, the library's own function does nothing
+                    return _nothing() if is_async else None
                 return wrapped(*args, **kwargs)
             if not binding.on:
                 return binding.beyond(wrapped, instance)(*args, **kwargs)
