@@ -7,16 +7,16 @@ from agent_framework import AgentResponse, AgentResponseUpdate, ChatResponse, Ch
 
 from spanhook import semconv
 from spanhook.instrument.agent_framework.messages import read, said_in
-from spanhook.instrument.wire import bounded, counted, finished
+from spanhook.instrument.wire import bounded, counted, finished, usage_places
 from spanhook.model import Attributes, Message, Record, Usage
 
-_PLACES = {
-    "input_tokens": "input_token_count",
-    "output_tokens": "output_token_count",
-    "cache_read_tokens": "cache_read_input_token_count",
-    "cache_write_tokens": "cache_creation_input_token_count",
-    "reasoning_tokens": "reasoning_output_token_count",
-}
+_PLACES = usage_places(
+    input_tokens="input_token_count",
+    output_tokens="output_token_count",
+    cache_read_tokens="cache_read_input_token_count",
+    cache_write_tokens="cache_creation_input_token_count",
+    reasoning_tokens="reasoning_output_token_count",
+)
 
 
 def usage_in(told: Any, op: Record | None) -> Usage | None:

@@ -9,16 +9,16 @@ from haystack.dataclasses import ChatMessage
 from spanhook import semconv
 from spanhook.instrument.formats.openai import completion_usage
 from spanhook.instrument.haystack.messages import read, written
-from spanhook.instrument.wire import bounded, counted, finished, messages_in
+from spanhook.instrument.wire import bounded, counted, finished, messages_in, usage_places
 from spanhook.model import Attributes, Message, Usage, current_record
 
 _EXPECTED = "a generator's answer is text, a message or a result of Haystack, or messages in role/parts form"
-_LATER = {
-    "input_tokens": "input_tokens",
-    "output_tokens": "output_tokens",
-    "cache_read_tokens": "input_tokens_details.cached_tokens",
-    "reasoning_tokens": "output_tokens_details.reasoning_tokens",
-}
+_LATER = usage_places(
+    input_tokens="input_tokens",
+    output_tokens="output_tokens",
+    cache_read_tokens="input_tokens_details.cached_tokens",
+    reasoning_tokens="output_tokens_details.reasoning_tokens",
+)
 """Where generators over OpenAI's newer API, which pass its usage on, have the counts."""
 
 

@@ -3,7 +3,7 @@
 Integrations report usage in their own words: beside the answer, or in the provider's answer as it came.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from llama_index.core.base.llms.types import ChatResponse, CompletionResponse
@@ -11,29 +11,29 @@ from llama_index.core.base.llms.types import ChatResponse, CompletionResponse
 from spanhook import semconv
 from spanhook.instrument.formats.openai import completion_usage
 from spanhook.instrument.llama_index.messages import answer_of, read
-from spanhook.instrument.wire import bounded, counted, fields_of, finished
+from spanhook.instrument.wire import UsagePlaces, bounded, counted, fields_of, finished, usage_places
 from spanhook.model import Attributes, Message, Record, Usage, current_record
 
-_FORMS: tuple[tuple[str, Mapping[str, str]], ...] = (
+_FORMS: tuple[tuple[str, UsagePlaces], ...] = (
     (
         "input_tokens",
-        {
-            "input_tokens": "input_tokens",
-            "output_tokens": "output_tokens",
-            "cache_read_tokens": "input_tokens_details.cached_tokens",
-            "reasoning_tokens": "output_tokens_details.reasoning_tokens",
-        },
+        usage_places(
+            input_tokens="input_tokens",
+            output_tokens="output_tokens",
+            cache_read_tokens="input_tokens_details.cached_tokens",
+            reasoning_tokens="output_tokens_details.reasoning_tokens",
+        ),
     ),
     (
         "prompt_token_count",
-        {
-            "input_tokens": "prompt_token_count",
-            "output_tokens": "candidates_token_count",
-            "cache_read_tokens": "cached_content_token_count",
-        },
+        usage_places(
+            input_tokens="prompt_token_count",
+            output_tokens="candidates_token_count",
+            cache_read_tokens="cached_content_token_count",
+        ),
     ),
-    ("inputTokens", {"input_tokens": "inputTokens", "output_tokens": "outputTokens"}),
-    ("prompt_eval_count", {"input_tokens": "prompt_eval_count", "output_tokens": "eval_count"}),
+    ("inputTokens", usage_places(input_tokens="inputTokens", output_tokens="outputTokens")),
+    ("prompt_eval_count", usage_places(input_tokens="prompt_eval_count", output_tokens="eval_count")),
 )
 """The forms of usage by a field that each of them has, besides the most common one."""
 

@@ -46,7 +46,7 @@ from spanhook.instrument.wire.reading import (
 from spanhook.instrument.wire.servers import Server, Servers
 from spanhook.instrument.wire.transport import Transport
 from spanhook.instrument.wire.unstreamed import Construct, NoChunks, Passing
-from spanhook.instrument.wire.usage import bounded, counted, cut_short, responses
+from spanhook.instrument.wire.usage import UsagePlaces, bounded, counted, cut_short, responses, usage_places
 
 __all__ = [
     "LINES",
@@ -76,6 +76,7 @@ __all__ = [
     "Server",
     "Servers",
     "Transport",
+    "UsagePlaces",
     "Wire",
     "adapted",
     "answered",
@@ -107,4 +108,5 @@ __all__ = [
     "settled",
     "text_in",
     "text_of",
+    "usage_places",
 ]

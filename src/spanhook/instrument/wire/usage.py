@@ -1,6 +1,6 @@
 """Usage as reported by a provider, in the conventions' terms."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from spanhook import semconv
@@ -8,22 +8,29 @@ from spanhook.instrument.wire._estimate import estimate
 from spanhook.instrument.wire.reading import Fields, extra_of, fields_of, noted, text_of
 from spanhook.model import MOST_TOKENS, Attributes, Usage
 
+UsagePlaces = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+"""Where counts are reported: by the name of the object around them, empty for the report itself, the fields of
+``Usage`` and their reported names."""
 
-def counted(reported: Any, places: Mapping[str, str]) -> Usage | None:
-    """The reported counts; ``None`` if nothing was reported.
 
-    Args:
-        reported: A model, or JSON.
-        places: The reported name for each field of ``Usage``; dotted if nested.
-    """
+def usage_places(**fields: str) -> UsagePlaces:
+    """Where counts are reported, given the reported name for each field of ``Usage``; dotted if nested."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for name, place in fields.items():
+        around, _, last = place.rpartition(".")
+        found.setdefault(around, []).append((name, last))
+    return tuple((around, tuple(counts)) for around, counts in found.items())
+
+
+def counted(reported: Any, places: UsagePlaces) -> Usage | None:
+    """The counts in a report, which is a model, or JSON; ``None`` if nothing was reported."""
     told, used = fields_of(reported), Usage()
     if not told:
         if not reported:
             return None
         used.skip("usage")
         return used
-    for name, place in places.items():
-        around, _, last = place.rpartition(".")
+    for around, counts in places:
         holder, fields = reported, told
         if around:
             holder = told.get(around)
@@ -31,10 +38,11 @@ def counted(reported: Any, places: Mapping[str, str]) -> Usage | None:
             if not holder:
                 continue
             fields = fields_of(holder)
-        value = fields.get(last)
-        if type(value) is not int or not 0 <= value <= MOST_TOKENS:
-            value = used.count(extra_of(holder, last) if value is None else value, name)
-        setattr(used, name, value)
+        for name, last in counts:
+            value = fields.get(last)
+            if type(value) is not int or not 0 <= value <= MOST_TOKENS:
+                value = used.count(extra_of(holder, last) if value is None else value, name)
+            setattr(used, name, value)
     return used
 
 

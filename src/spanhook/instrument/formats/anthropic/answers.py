@@ -19,17 +19,18 @@ from spanhook.instrument.wire import (
     plain,
     responses,
     text_of,
+    usage_places,
 )
 from spanhook.model import Attributes, Usage
 
-_USAGE = {
-    "input_tokens": "input_tokens",
-    "output_tokens": "output_tokens",
-    "cache_read_tokens": "cache_read_input_tokens",
-    "cache_write_tokens": "cache_creation_input_tokens",
-    "cache_hour_tokens": "cache_creation.ephemeral_1h_input_tokens",
-    "reasoning_tokens": "output_tokens_details.thinking_tokens",
-}
+_USAGE = usage_places(
+    input_tokens="input_tokens",
+    output_tokens="output_tokens",
+    cache_read_tokens="cache_read_input_tokens",
+    cache_write_tokens="cache_creation_input_tokens",
+    cache_hour_tokens="cache_creation.ephemeral_1h_input_tokens",
+    reasoning_tokens="output_tokens_details.thinking_tokens",
+)
 _APART = ("compaction", "advisor_message")
 """Iterations missing from the other counts; the counts are the sum of all others."""
 _DELTAS = {"text": "text_delta", "thinking": "thinking_delta", "signature": "signature_delta"}

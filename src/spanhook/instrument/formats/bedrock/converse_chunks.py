@@ -18,29 +18,28 @@ from spanhook.instrument.wire import (
     index_of,
     list_of,
     text_of,
+    usage_places,
 )
 from spanhook.model import Attributes, ChunkText, Leaf, Route, Usage, leaves, nested, with_texts
 
-_USAGE = (
-    {
-        "input_tokens": "inputTokens",
-        "output_tokens": "outputTokens",
-        "cache_read_tokens": "cacheReadInputTokens",
-        "cache_write_tokens": "cacheWriteInputTokens",
-    },
-    {"cache_read_tokens": "cacheReadInputTokenCount", "cache_write_tokens": "cacheWriteInputTokenCount"},
+_USAGE = usage_places(
+    input_tokens="inputTokens",
+    output_tokens="outputTokens",
+    cache_read_tokens="cacheReadInputTokens",
+    cache_write_tokens="cacheWriteInputTokens",
 )
-"""Names of counts: Converse's, and those that Nova models use instead in bodies of their own."""
+_NOVA = {"cache_read_tokens": "cacheReadInputTokenCount", "cache_write_tokens": "cacheWriteInputTokenCount"}
+"""The names of counts that Nova models use instead in bodies of their own."""
 _NO_TEXT = frozenset(("image", "redactedContent", "signature"))
 
 
 def usage_of(reported: Any) -> Usage | None:
     """Usage in the conventions' terms: input includes tokens read from and written to the cache."""
     told = fields_of(reported)
-    used = counted(reported, _USAGE[0])
+    used = counted(reported, _USAGE)
     if used is None:
         return None
-    for name, place in _USAGE[1].items():
+    for name, place in _NOVA.items():
         if told.get(place):
             setattr(used, name, used.count(told[place], name))
     used.input_tokens += used.cache_read_tokens + used.cache_write_tokens

@@ -4,12 +4,12 @@ from typing import Any
 
 from spanhook import semconv
 from spanhook.instrument.parameters import PARAMETERS, note_parameter
-from spanhook.instrument.wire import Fields, Format, Payload, counted, fields_of, noted
+from spanhook.instrument.wire import Fields, Format, Payload, counted, fields_of, noted, usage_places
 from spanhook.model import Attributes, Usage
 
 _PARAMETERS = (("p", "top_p"), ("k", "top_k"))
 """Cohere's names, and the usual ones."""
-_PLACES = {"input_tokens": "input_tokens", "output_tokens": "output_tokens"}
+_PLACES = usage_places(input_tokens="input_tokens", output_tokens="output_tokens")
 NO_USAGE: Payload = {"tokens": {"input_tokens": 0, "output_tokens": 0}}
 
 

@@ -4,27 +4,38 @@ from collections.abc import Mapping
 from typing import Any
 
 from spanhook import semconv
-from spanhook.instrument.wire import Fields, bounded, counted, extra_of, fields_of, list_of, noted, text_of
+from spanhook.instrument.wire import (
+    Fields,
+    UsagePlaces,
+    bounded,
+    counted,
+    extra_of,
+    fields_of,
+    list_of,
+    noted,
+    text_of,
+    usage_places,
+)
 from spanhook.model import Attributes, Usage
 
 #: Where usage is reported: in chat completions, completions and embeddings, and in responses.
-CHAT_USAGE = {
-    "input_tokens": "prompt_tokens",
-    "output_tokens": "completion_tokens",
-    "cache_read_tokens": "prompt_tokens_details.cached_tokens",
-    "cache_write_tokens": "prompt_tokens_details.cache_write_tokens",
-    "reasoning_tokens": "completion_tokens_details.reasoning_tokens",
-}
-RESPONSES_USAGE = {
-    "input_tokens": "input_tokens",
-    "output_tokens": "output_tokens",
-    "cache_read_tokens": "input_tokens_details.cached_tokens",
-    "cache_write_tokens": "input_tokens_details.cache_write_tokens",
-    "reasoning_tokens": "output_tokens_details.reasoning_tokens",
-}
+CHAT_USAGE = usage_places(
+    input_tokens="prompt_tokens",
+    output_tokens="completion_tokens",
+    cache_read_tokens="prompt_tokens_details.cached_tokens",
+    cache_write_tokens="prompt_tokens_details.cache_write_tokens",
+    reasoning_tokens="completion_tokens_details.reasoning_tokens",
+)
+RESPONSES_USAGE = usage_places(
+    input_tokens="input_tokens",
+    output_tokens="output_tokens",
+    cache_read_tokens="input_tokens_details.cached_tokens",
+    cache_write_tokens="input_tokens_details.cache_write_tokens",
+    reasoning_tokens="output_tokens_details.reasoning_tokens",
+)
 
 
-def usage_of(reported: Any, places: Mapping[str, str]) -> Usage | None:
+def usage_of(reported: Any, places: UsagePlaces) -> Usage | None:
     """Usage as the provider reported it, and the cost if it reported that too, as OpenRouter and Perplexity do."""
     used = counted(reported, places)
     if used is None:
