@@ -7,11 +7,13 @@ when sending. A hook reading such a request would not see its content, or would 
 from collections import UserString
 from collections.abc import Iterable, Iterator, Mapping, MappingView, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import chain
 from typing import Any, cast
 
 _NO_LISTS = (str, bytes, bytearray, memoryview, UserString)
 _LISTS = (Sequence, AbstractSet, MappingView, Iterator)
 _LEFT_OUT = ("Omit", "NotGiven")
+_DICT, _values = frozenset((dict,)), dict[Any, Any].values
 _known: set[type] = {str, int, float, bool, type(None)}
 """Plain types, and the SDKs' placeholder for omitted fields, learned when first seen."""
 
@@ -49,6 +51,10 @@ def _settled_dict(value: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _settled_list(value: Any) -> Any:
+    if _DICT.issuperset(map(type, value)) and _known.issuperset(
+        map(type, chain.from_iterable(map(dict.values, value)))
+    ):
+        return value  # as most conversations: nothing runs in Python for each message
     twin: list[Any] | None = None
     for index, one in enumerate(value):
         if type(one) not in _known and (made := settled(one)) is not one:
