@@ -45,7 +45,7 @@ class Track(Steps):
         """Continue an operation whose call returned the stream; its context is current."""
         self.op = op
         self._hold(under_way(op, run) if type(run) is Passed else run)
-        op.result = None
+        op._result = None
         if not self.adapter.opaque:
             self._context = get_context()
         self._body = body
@@ -200,5 +200,6 @@ class Track(Steps):
                 reaper.put((Track._interrupted, self, op, error))
                 await_end(op)
             raise
-        outcome(op)
+        if op.error is not None:
+            outcome(op)
         return result

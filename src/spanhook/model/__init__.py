@@ -87,6 +87,7 @@ from spanhook.model.failures import (
 )
 from spanhook.model.identity import NOBODY, Identity, ambient, context, from_baggage
 from spanhook.model.joined_errors import joined
+from spanhook.model.later import Later, later, resolved
 from spanhook.model.media import MEDIA, is_media, media_part, modality_of
 from spanhook.model.media_forms import (
     Form,
@@ -171,6 +172,7 @@ __all__ = [
     "InnerStream",
     "KeptAdmissions",
     "Kwargs",
+    "Later",
     "Leaf",
     "Leaves",
     "Level",
@@ -241,6 +243,7 @@ __all__ = [
     "item_form",
     "joined",
     "kinds",
+    "later",
     "leaves",
     "libraries",
     "made",
@@ -254,6 +257,7 @@ __all__ = [
     "note_handoff",
     "nothing",
     "raised_in",
+    "resolved",
     "runs_on",
     "shed",
     "sheds",

@@ -11,6 +11,7 @@ from spanhook.model.copying import held
 from spanhook.model.delegation import DELEGATION
 from spanhook.model.event_names import alias_of
 from spanhook.model.failures import words
+from spanhook.model.later import resolved
 from spanhook.model.operation import WATCHING, Operation
 from spanhook.model.record import Record
 from spanhook.model.usage import Usage
@@ -57,7 +58,7 @@ class Event(Operation):
         if phase == "pre":
             self._status, self._ended = "", _NOTHING_YET
         else:
-            self._status, self._ended = record.status, (held(record.result), record.error)
+            self._status, self._ended = record.status, (held(record._result), record.error)
 
     # ----------------------------------------------------------------- what has happened
 
@@ -231,7 +232,8 @@ class Event(Operation):
         return self._given[2:]
 
     def _outcome(self) -> tuple[Any, BaseException | None]:
-        return self._ended
+        result, error = self._ended
+        return resolved(result), error
 
 
 def _hold(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs, Args, Kwargs]:

@@ -21,6 +21,7 @@ from spanhook.model.adapter import Adapter, Args, Attributes, Chunks, Kwargs, Wi
 from spanhook.model.decision import DecisionRecord
 from spanhook.model.encoding import encodable, make_encodable
 from spanhook.model.identity import NOBODY, Identity, identity_of
+from spanhook.model.later import Later
 from spanhook.model.request import Request
 from spanhook.model.usage import Leaves, Usage
 from spanhook.semconv import Coverage, Kind, Phase, Status
@@ -96,6 +97,7 @@ class Record(End):
         "__dict__",
         "__weakref__",
         "_identity",
+        "_result",
         "adapter",
         "agent",
         "ambient",
@@ -128,7 +130,6 @@ class Record(End):
         "phase",
         "plan",
         "replaced",
-        "result",
         "returned_ns",
         "routed",
         "short_circuited",
@@ -206,7 +207,7 @@ class Record(End):
         self.held = held
         self.span: Span = INVALID_SPAN
         self.phase: Phase = "pre"
-        self.result: Any = None
+        self._result: Any = None
         self.error: BaseException | None = None
         self.status: Status | Literal[""] = ""
         self.agent: str = ""
@@ -289,6 +290,16 @@ class Record(End):
     def request(self) -> Request:
         """The request in common terms; parts of it are the application's own objects."""
         return self.adapter.request(self.instance, self.args, self.kwargs)
+
+    @property
+    def result(self) -> Any:
+        """What the call returned, or hooks made of that; for a stream, made when it is first read."""
+        result = self._result
+        return result.value() if type(result) is Later else result
+
+    @result.setter
+    def result(self, result: Any) -> None:
+        self._result = result
 
     # ----------------------------------------------------------------- what it used
 
