@@ -12,7 +12,7 @@ from typing import Any
 from spanhook.concurrency import reaper
 from spanhook.engine._chunks import answer_chunks, body_of, reading
 from spanhook.engine._completion import await_end
-from spanhook.engine._gates import Run, apasses, passes, prepared, start, under_way
+from spanhook.engine._gates import Run, apasses, passes, prepared, start
 from spanhook.engine._steps import END, Failed, Steps
 from spanhook.engine.lifecycle import begin, outcome
 from spanhook.gating import Passed
@@ -44,7 +44,7 @@ class Track(Steps):
     def adopt(self, op: Record, run: Run | Passed | None, body: Body | None = None) -> None:
         """Continue an operation whose call returned the stream; its context is current."""
         self.op = op
-        self._hold(under_way(op, run) if type(run) is Passed else run)
+        self._hold(run)
         op._result = None
         if not self.adapter.opaque:
             self._context = get_context()
@@ -94,7 +94,8 @@ class Track(Steps):
                 set_context(self._context)
                 current.set(op)
                 self._prepare(op)
-                run = self._hold(start(op, is_async=self.is_async))
+                run = start(op, is_async=self.is_async)
+                self._hold(run)
                 if await apasses(op, run) if self.is_async else passes(op, run):
                     op.called = True
                     call = op.args, op.kwargs
