@@ -12,7 +12,7 @@ from typing import Any
 from spanhook.concurrency import reaper
 from spanhook.engine._chunks import answer_chunks, body_of, reading
 from spanhook.engine._completion import await_end
-from spanhook.engine._gates import Run, apasses, passes, prepared, start
+from spanhook.engine._gates import Run, apasses, begun, passes, prepared
 from spanhook.engine._steps import END, Failed, Steps
 from spanhook.engine.lifecycle import begin, outcome
 from spanhook.gating import Passed
@@ -94,9 +94,13 @@ class Track(Steps):
                 set_context(self._context)
                 current.set(op)
                 self._prepare(op)
-                run = start(op, is_async=self.is_async)
+                run = begun(op, is_async=self.is_async)
                 self._hold(run)
-                if await apasses(op, run) if self.is_async else passes(op, run):
+                if type(run) is Passed:
+                    may = op.error is None
+                else:
+                    may = await apasses(op, run) if self.is_async else passes(op, run)
+                if may:
                     op.called = True
                     call = op.args, op.kwargs
                     op.args, op.kwargs = prepared(self.adapter, instance, *call)
