@@ -445,7 +445,7 @@ def overwritten(chunk: Any) -> None:
     for choice in chunk.choices:
         choice.finish_reason = "length"
         choice.delta.content = "overwritten"
-        choice.delta.__dict__["role"] = "overwritten"
+        choice.delta.role = "user"
     chunk.choices.clear()
 
 
