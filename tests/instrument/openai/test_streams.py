@@ -36,9 +36,9 @@ def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     assert [one.getMessage() for one in ours] == []
 
 
-@pytest.fixture(params=["no hooks", "hooks"])
+@pytest.fixture(params=["no hooks", "plain hooks", "hooks"])
 def hooks(request: pytest.FixtureRequest) -> Hooks:
-    """Hooks of every form around the stream, or none."""
+    """Hooks of every form around the stream, or only such as need no chain, or none."""
     made = Hooks()
     if request.param == "no hooks":
         return made
@@ -53,6 +53,12 @@ def hooks(request: pytest.FixtureRequest) -> Hooks:
             yield
         finally:
             op.state["around"] = True
+
+    if request.param == "plain hooks":
+        made.around("*")(around_noting("wrapping"))
+        made.after("*", priority=200)(lambda op: op.state.update(after=op.response.text))
+        made.on_error("*")(lambda op: op.state.update(error=op.status))
+        return made
 
     @made.around("*", timeout=60.0)
     async def wrapping(op: Operation, call_next: Callable[[], Any]) -> None:
@@ -70,6 +76,21 @@ def hooks(request: pytest.FixtureRequest) -> Hooks:
         op.state["error"] = op.status
 
     return made
+
+
+def around_noting(name: str) -> Callable[[Operation], Iterator[None]]:
+    """A generator that notes how it was left: resumed, or closed by the garbage collector."""
+
+    def around(op: Operation) -> Iterator[None]:
+        try:
+            yield
+        except GeneratorExit:
+            op.state["closed"] = True
+            raise
+        finally:
+            op.state[name] = True
+
+    return around
 
 
 Open = Callable[[Any], Any]
@@ -288,6 +309,38 @@ def test_garbage_collected(sort: str, steps: int, hooks: Hooks, server: OpenAISe
         del stream
         gc.collect()
         expect_one(seen, "abandoned", hooks, estimated=True)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_plain_hooks_around_a_stream_that_is_dropped_in_a_cycle(is_async: bool, server: OpenAIServer) -> None:
+    """The garbage collector closes no generator that still waits for the end of the stream."""
+    hooks, threads = Hooks(), list[Any]()
+    hooks.around("llm.call")(around_noting("around"))
+    hooks.after("llm.call", priority=200)(lambda op: threads.append(threading.current_thread()))
+
+    async def main(client: Any) -> None:
+        box: list[Any] = [await STREAMS["chat"](client)]
+        await anext(box[0])
+        box.append(box)
+        del box
+        gc.collect()
+        await asyncio.to_thread(reaper.drain)
+
+    with recorder(hooks) as seen:
+        if is_async:
+            run(server, main)
+        else:
+            with sync_client(server.url) as client:
+                box: list[Any] = [STREAMS["chat"](client)]
+                next(box[0])
+                box.append(box)
+                del box
+                gc.collect()
+                reaper.drain()
+        [op] = seen.operations
+    assert (op.status, op.state) == ("abandoned", {"around": True})
+    assert len(threads) == 1
+    assert (threads[0] is threading.main_thread()) is is_async  # in the loop, where there is one
 
 
 @pytest.mark.parametrize("sort", ALL)
