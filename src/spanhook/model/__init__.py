@@ -12,6 +12,7 @@ from spanhook.model._kinds import (
     kinds,
     made,
 )
+from spanhook.model._later import Later, later, resolved
 from spanhook.model._payload import MOST_TOOLS
 from spanhook.model.adapter import (
     OPERATION_NAMES,
@@ -87,7 +88,6 @@ from spanhook.model.failures import (
 )
 from spanhook.model.identity import NOBODY, Identity, ambient, context, from_baggage
 from spanhook.model.joined_errors import joined
-from spanhook.model.later import Later, later, resolved
 from spanhook.model.media import MEDIA, is_media, media_part, modality_of
 from spanhook.model.media_forms import (
     Form,

@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 from spanhook.model import _payload
 from spanhook.model._clock import clock
+from spanhook.model._later import resolved
 from spanhook.model.adapter import Args, Kwargs
 from spanhook.model.copying import held
 from spanhook.model.delegation import DELEGATION
 from spanhook.model.event_names import alias_of
 from spanhook.model.failures import words
-from spanhook.model.later import resolved
 from spanhook.model.operation import WATCHING, Operation
 from spanhook.model.record import Record
 from spanhook.model.usage import Usage

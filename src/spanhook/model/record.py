@@ -16,12 +16,12 @@ from opentelemetry.trace import INVALID_SPAN, Span
 from spanhook import semconv
 from spanhook.model._clock import clock
 from spanhook.model._end import End
+from spanhook.model._later import Later
 from spanhook.model._rewriting import Rewritten
 from spanhook.model.adapter import Adapter, Args, Attributes, Chunks, Kwargs, Withheld
 from spanhook.model.decision import DecisionRecord
 from spanhook.model.encoding import encodable, make_encodable
 from spanhook.model.identity import NOBODY, Identity, identity_of
-from spanhook.model.later import Later
 from spanhook.model.request import Request
 from spanhook.model.usage import Leaves, Usage
 from spanhook.semconv import Coverage, Kind, Phase, Status
