@@ -15,7 +15,7 @@ import pytest
 from anthropic import Anthropic, DefaultHttpxClient
 from anthropic.lib.bedrock import AnthropicBedrock
 from anthropic.lib.vertex import AnthropicVertex
-from anthropic.types import Message
+from anthropic.types import CacheCreation, Message
 from inline_snapshot import snapshot
 
 from spanhook import Hooks, Operation, Reject
@@ -32,6 +32,7 @@ from spanhook.cli.conformance.libraries.stainless_ways import Way, named
 from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
 from spanhook.cli.conformance.servers.openai_replies import Call, Reply, Tokens
 from spanhook.instrument.anthropic.apis import server_of
+from spanhook.model import Later
 from spanhook.testing import Recorder, recorder
 
 USED = Tokens(input=1000, output=500, cached=200, written=300, reasoning=100)
@@ -245,6 +246,32 @@ def test_what_comes_in_a_stream_is_whole_for_hooks(server: AnthropicServer) -> N
     assert result.content[0].citations[0].cited_text == "q"
     assert result.content[1].input == {}
     assert result.content[2].content == "short"
+
+
+def test_the_result_of_a_stream_is_made_when_it_is_read_of_what_it_was_at_the_end(server: AnthropicServer) -> None:
+    hooks, kept = Hooks(), list[Operation]()
+    hooks.after("llm.call", name="keep")(lambda op: kept.append(op))
+    reply = _streamed(({"type": "text", "text": ""}, {"type": "text_delta", "text": "said"}))
+    assert reply.events is not None
+    reply.events[0]["message"]["usage"]["cache_creation"] = {
+        "ephemeral_5m_input_tokens": 7,
+        "ephemeral_1h_input_tokens": 0,
+    }
+    server.script(reply)
+    with recorder(hooks), sync_client(server.url) as client:
+        events: list[Any] = list(client.messages.create(**MESSAGES, stream=True))
+        for event in events:
+            if event.type == "message_start":
+                event.message.id = "overwritten"
+                event.message.usage.cache_creation.ephemeral_5m_input_tokens = 0
+            elif event.type == "content_block_delta":
+                event.delta.text = "overwritten"
+    [op] = kept
+    assert type(op._record._result) is Later
+    assert (op.result.id, op.result.content[0].text, op.response.text) == ("msg_1", "said", "said")
+    assert type(op.result) is Message
+    assert type(op.result.usage.cache_creation) is CacheCreation
+    assert op.result.usage.cache_creation.ephemeral_5m_input_tokens == 7
 
 
 def test_a_stream_that_is_cut_off_is_estimated(server: AnthropicServer) -> None:

@@ -15,6 +15,7 @@ from spanhook.cli.conformance.loops import run
 from spanhook.cli.conformance.servers.groq_server import GroqServer
 from spanhook.cli.conformance.servers.openai_replies import Json, Reply, Tokens
 from spanhook.instrument.groq.apis import ADAPTERS
+from spanhook.model import resolved
 from spanhook.settings import Settings
 from spanhook.testing import recorder
 from tests.conformance.test_windows import CARD, SECRET, TEXT, Masking
@@ -210,7 +211,7 @@ def test_and_said_in_a_stream() -> None:
     chunks.keep = True
     for one in chunks_of_compound():
         chunks.add(one)
-    assert adapter.output(chunks.result()) == [{"role": "assistant", "parts": SAID, "finish_reason": "stop"}]
+    assert adapter.output(resolved(chunks.result())) == [{"role": "assistant", "parts": SAID, "finish_reason": "stop"}]
     _, used = chunks.response()
     assert used is not None
     assert (used.total_tokens, [part.total_tokens for _, part in used.apart]) == (28, [20, 8])

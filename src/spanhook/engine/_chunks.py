@@ -65,7 +65,7 @@ class Reading:
             note_response(op, attributes, used)
             op.mark = getattr(chunks, "mark", None)
             if chunks.keep:
-                op.result = chunks.result()
+                op._result = chunks.result()
         except Exception as error:
             internal.report("extract.response", error, lost=1)
 

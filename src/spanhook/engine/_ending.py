@@ -13,12 +13,13 @@ from typing import Any
 from spanhook.concurrency import reaper, running_loop
 from spanhook.engine._chunks import Reading
 from spanhook.engine._completion import afinish, finish, leave_to_reaper, orphan, take_from_reaper
-from spanhook.engine._gates import Run
+from spanhook.engine._gates import Run, under_way
 from spanhook.engine.lifecycle import returned
+from spanhook.gating import Passed
 from spanhook.model import Record, current
 from spanhook.telemetry import context_with, get_context, set_context
 
-_unfinished: set[Run] = set()
+_unfinished: set[Run | Passed] = set()
 """Strong references to the hooks of active streams. For a stream in a reference cycle, the garbage collector would
 otherwise close them before it notifies anybody."""
 
@@ -46,7 +47,7 @@ class Ending:
         self.hand: Callable[[], Any] = int
         self.brief: Callable[[Any], bool] | None = None
         self._ends = count()
-        self._run: Run | None = None
+        self._run: Run | Passed | None = None
         self._reading: Reading | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -60,12 +61,11 @@ class Ending:
         if self.is_async and op.plan is not None:
             self._loop = running_loop()
 
-    def _hold(self, run: Run | None) -> Run | None:
+    def _hold(self, run: Run | Passed | None) -> None:
         """Keep the hooks that run after the stream."""
         self._run = run
         if run is not None:
             _unfinished.add(run)
-        return run
 
     def _release(self, op: Record) -> None:
         """Nothing has to be kept, read or ended any more."""
@@ -141,4 +141,7 @@ class Ending:
             _unfinished.discard(self._run)
         if not op.end_ns:
             self._read(op)
-        orphan(op, self._run, is_async=self.is_async, loop=self._loop)
+        run = self._run
+        if self.is_async and type(run) is Passed and not run.done:
+            run = under_way(op, run)  # a chain may go on in the application's loop
+        orphan(op, run, is_async=self.is_async, loop=self._loop)

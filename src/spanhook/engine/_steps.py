@@ -207,7 +207,8 @@ class Steps(Holding, ABC):
             return await self._drained(op, chunk)
         op.buffered = op.buffered or self.adapter.result_last
         await self._finish(op)
-        outcome(op)
+        if op.error is not None:  # what it returns is not made for nobody
+            outcome(op)
         if not self.adapter.result_last or not op.replaced:
             return chunk
         self._buffer = answer_chunks(op, self._body)

@@ -12,7 +12,7 @@ from typing import Any
 from spanhook.concurrency import reaper
 from spanhook.engine._chunks import answer_chunks, body_of, reading
 from spanhook.engine._completion import await_end
-from spanhook.engine._gates import Run, apasses, passes, prepared, start, under_way
+from spanhook.engine._gates import Run, apasses, begun, passes, prepared
 from spanhook.engine._steps import END, Failed, Steps
 from spanhook.engine.lifecycle import begin, outcome
 from spanhook.gating import Passed
@@ -44,8 +44,8 @@ class Track(Steps):
     def adopt(self, op: Record, run: Run | Passed | None, body: Body | None = None) -> None:
         """Continue an operation whose call returned the stream; its context is current."""
         self.op = op
-        self._hold(under_way(op, run) if type(run) is Passed else run)
-        op.result = None
+        self._hold(run)
+        op._result = None
         if not self.adapter.opaque:
             self._context = get_context()
         self._body = body
@@ -94,8 +94,13 @@ class Track(Steps):
                 set_context(self._context)
                 current.set(op)
                 self._prepare(op)
-                run = self._hold(start(op, is_async=self.is_async))
-                if await apasses(op, run) if self.is_async else passes(op, run):
+                run = begun(op, is_async=self.is_async)
+                self._hold(run)
+                if type(run) is Passed:
+                    may = op.error is None
+                else:
+                    may = await apasses(op, run) if self.is_async else passes(op, run)
+                if may:
                     op.called = True
                     call = op.args, op.kwargs
                     op.args, op.kwargs = prepared(self.adapter, instance, *call)
@@ -200,5 +205,6 @@ class Track(Steps):
                 reaper.put((Track._interrupted, self, op, error))
                 await_end(op)
             raise
-        outcome(op)
+        if op.error is not None:
+            outcome(op)
         return result

@@ -174,7 +174,7 @@ def settle(op: Record, result: Any) -> None:
     """The call returned ``result``: read what it reports."""
     if op.plan is not None:
         op.returned_ns = clock.now()
-    op.result = result
+    op._result = result
     try:
         attributes, used = op.adapter.response(result)
     except Exception as error:

@@ -12,6 +12,7 @@ from spanhook.model._kinds import (
     kinds,
     made,
 )
+from spanhook.model._later import Later, later, resolved
 from spanhook.model._payload import MOST_TOOLS
 from spanhook.model.adapter import (
     OPERATION_NAMES,
@@ -171,6 +172,7 @@ __all__ = [
     "InnerStream",
     "KeptAdmissions",
     "Kwargs",
+    "Later",
     "Leaf",
     "Leaves",
     "Level",
@@ -241,6 +243,7 @@ __all__ = [
     "item_form",
     "joined",
     "kinds",
+    "later",
     "leaves",
     "libraries",
     "made",
@@ -254,6 +257,7 @@ __all__ = [
     "note_handoff",
     "nothing",
     "raised_in",
+    "resolved",
     "runs_on",
     "shed",
     "sheds",

@@ -93,7 +93,7 @@ class Chunks(Protocol):
         ...
 
     def result(self) -> Any:
-        """What the same call would have returned without streaming, as far as it got."""
+        """What the same call would have returned without streaming, as far as it got, or a ``Later``."""
         ...
 
 

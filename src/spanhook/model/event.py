@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from spanhook.model import _payload
 from spanhook.model._clock import clock
+from spanhook.model._later import resolved
 from spanhook.model.adapter import Args, Kwargs
 from spanhook.model.copying import held
 from spanhook.model.delegation import DELEGATION
@@ -57,7 +58,7 @@ class Event(Operation):
         if phase == "pre":
             self._status, self._ended = "", _NOTHING_YET
         else:
-            self._status, self._ended = record.status, (held(record.result), record.error)
+            self._status, self._ended = record.status, (held(record._result), record.error)
 
     # ----------------------------------------------------------------- what has happened
 
@@ -231,7 +232,8 @@ class Event(Operation):
         return self._given[2:]
 
     def _outcome(self) -> tuple[Any, BaseException | None]:
-        return self._ended
+        result, error = self._ended
+        return resolved(result), error
 
 
 def _hold(args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs, Args, Kwargs]:

@@ -16,6 +16,7 @@ from opentelemetry.trace import INVALID_SPAN, Span
 from spanhook import semconv
 from spanhook.model._clock import clock
 from spanhook.model._end import End
+from spanhook.model._later import Later
 from spanhook.model._rewriting import Rewritten
 from spanhook.model.adapter import Adapter, Args, Attributes, Chunks, Kwargs, Withheld
 from spanhook.model.decision import DecisionRecord
@@ -96,6 +97,7 @@ class Record(End):
         "__dict__",
         "__weakref__",
         "_identity",
+        "_result",
         "adapter",
         "agent",
         "ambient",
@@ -128,7 +130,6 @@ class Record(End):
         "phase",
         "plan",
         "replaced",
-        "result",
         "returned_ns",
         "routed",
         "short_circuited",
@@ -206,7 +207,7 @@ class Record(End):
         self.held = held
         self.span: Span = INVALID_SPAN
         self.phase: Phase = "pre"
-        self.result: Any = None
+        self._result: Any = None
         self.error: BaseException | None = None
         self.status: Status | Literal[""] = ""
         self.agent: str = ""
@@ -289,6 +290,16 @@ class Record(End):
     def request(self) -> Request:
         """The request in common terms; parts of it are the application's own objects."""
         return self.adapter.request(self.instance, self.args, self.kwargs)
+
+    @property
+    def result(self) -> Any:
+        """What the call returned, or hooks made of that; for a stream, made when it is first read."""
+        result = self._result
+        return result.value() if type(result) is Later else result
+
+    @result.setter
+    def result(self, result: Any) -> None:
+        self._result = result
 
     # ----------------------------------------------------------------- what it used
 

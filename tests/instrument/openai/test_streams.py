@@ -23,6 +23,7 @@ from spanhook.cli.conformance.libraries.openai_ways import CHAT, RESPONSES, TEXT
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply
 from spanhook.concurrency import reaper
 from spanhook.instrument.formats.openai.chat_chunks import ChatChunks
+from spanhook.model import Later
 from spanhook.testing import Recorder, recorder
 
 
@@ -35,9 +36,9 @@ def quiet(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     assert [one.getMessage() for one in ours] == []
 
 
-@pytest.fixture(params=["no hooks", "hooks"])
+@pytest.fixture(params=["no hooks", "plain hooks", "hooks"])
 def hooks(request: pytest.FixtureRequest) -> Hooks:
-    """Hooks of every form around the stream, or none."""
+    """Hooks of every form around the stream, or only such as need no chain, or none."""
     made = Hooks()
     if request.param == "no hooks":
         return made
@@ -52,6 +53,12 @@ def hooks(request: pytest.FixtureRequest) -> Hooks:
             yield
         finally:
             op.state["around"] = True
+
+    if request.param == "plain hooks":
+        made.around("*")(around_noting("wrapping"))
+        made.after("*", priority=200)(lambda op: op.state.update(after=op.response.text))
+        made.on_error("*")(lambda op: op.state.update(error=op.status))
+        return made
 
     @made.around("*", timeout=60.0)
     async def wrapping(op: Operation, call_next: Callable[[], Any]) -> None:
@@ -69,6 +76,21 @@ def hooks(request: pytest.FixtureRequest) -> Hooks:
         op.state["error"] = op.status
 
     return made
+
+
+def around_noting(name: str) -> Callable[[Operation], Iterator[None]]:
+    """A generator that notes how it was left: resumed, or closed by the garbage collector."""
+
+    def around(op: Operation) -> Iterator[None]:
+        try:
+            yield
+        except GeneratorExit:
+            op.state["closed"] = True
+            raise
+        finally:
+            op.state[name] = True
+
+    return around
 
 
 Open = Callable[[Any], Any]
@@ -289,6 +311,38 @@ def test_garbage_collected(sort: str, steps: int, hooks: Hooks, server: OpenAISe
         expect_one(seen, "abandoned", hooks, estimated=True)
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+def test_plain_hooks_around_a_stream_that_is_dropped_in_a_cycle(is_async: bool, server: OpenAIServer) -> None:
+    """The garbage collector closes no generator that still waits for the end of the stream."""
+    hooks, threads = Hooks(), list[Any]()
+    hooks.around("llm.call")(around_noting("around"))
+    hooks.after("llm.call", priority=200)(lambda op: threads.append(threading.current_thread()))
+
+    async def main(client: Any) -> None:
+        box: list[Any] = [await STREAMS["chat"](client)]
+        await anext(box[0])
+        box.append(box)
+        del box
+        gc.collect()
+        await asyncio.to_thread(reaper.drain)
+
+    with recorder(hooks) as seen:
+        if is_async:
+            run(server, main)
+        else:
+            with sync_client(server.url) as client:
+                box: list[Any] = [STREAMS["chat"](client)]
+                next(box[0])
+                box.append(box)
+                del box
+                gc.collect()
+                reaper.drain()
+        [op] = seen.operations
+    assert (op.status, op.state) == ("abandoned", {"around": True})
+    assert len(threads) == 1
+    assert (threads[0] is threading.main_thread()) is is_async  # in the loop, where there is one
+
+
 @pytest.mark.parametrize("sort", ALL)
 @pytest.mark.parametrize("raw", [False, True])
 def test_garbage_collected_async(sort: str, raw: bool, hooks: Hooks, server: OpenAIServer) -> None:
@@ -423,6 +477,118 @@ def test_a_stream_is_what_it_was(server: OpenAIServer) -> None:
 
     with recorder():
         run(server, main)
+
+
+def spoilt(stream: Any) -> list[Any]:
+    """The chunks of a stream, each of which its consumer overwrites as soon as it has it."""
+    chunks = list[Any]()
+    for chunk in stream:
+        chunks.append(chunk)
+        if len(chunks) > 1:  # the head of the first is read at the end
+            overwritten(chunk)
+    for chunk in chunks:
+        overwritten(chunk)
+    return chunks
+
+
+def overwritten(chunk: Any) -> None:
+    if not isinstance(chunk, ChatCompletionChunk):
+        return
+    chunk.id = chunk.model = "overwritten"
+    for choice in chunk.choices:
+        choice.finish_reason = "length"
+        choice.delta.content = "overwritten"
+        choice.delta.role = "user"
+    chunk.choices.clear()
+
+
+def ways_to_read(hooks: Hooks, read: list[Any]) -> dict[str, Callable[[], Any]]:
+    """Hooks of every form that read the result of a stream: what registers each."""
+
+    def look(op: Operation) -> None:
+        read.append((op.result, op.response.text))
+
+    def around(op: Operation) -> Iterator[None]:
+        result = yield
+        read.append((result, op.response.text))
+
+    async def wrapping(op: Operation, call_next: Callable[[], Any]) -> None:
+        read.append((await call_next(), op.response.text))
+
+    async def alook(op: Operation) -> None:
+        look(op)
+
+    later: dict[str, Any] = {"priority": 200}  # from 100 on, so that no stream is held back for it
+    return {
+        "after": lambda: hooks.after("llm.call", **later)(look),
+        "after, in a worker": lambda: hooks.after("llm.call", blocking=True, timeout=60.0, **later)(look),
+        "after, async": lambda: hooks.after("llm.call", timeout=60.0, **later)(alook),
+        "after, held back": lambda: hooks.after("llm.call", stream="buffer", priority=10)(look),
+        "around": lambda: hooks.around("llm.call", **later)(around),
+        "around, async": lambda: hooks.around("llm.call", timeout=60.0, **later)(wrapping),
+        "in shadow": lambda: hooks.after("llm.call", mode="shadow", **later)(look),
+        "a subscription": lambda: hooks.on("llm.call.post", look),
+    }
+
+
+@pytest.mark.parametrize("sort", ["chat", "text"])
+@pytest.mark.parametrize("way", ways_to_read(Hooks(), []))
+def test_the_result_is_what_it_was_at_the_end_whoever_reads_it(way: str, sort: str, server: OpenAIServer) -> None:
+    hooks, read = Hooks(), list[Any]()
+    ways_to_read(hooks, read)[way]()
+    with recorder(hooks) as seen, sync_client(server.url) as client:
+        spoilt(STREAMS[sort](client))
+        assert hooks.flush()
+        [op] = seen.operations
+    [(result, text)] = read
+    assert text == "hello there friend"
+    assert type(result).__name__ == ("ChatCompletion" if sort == "chat" else "Completion")
+    assert result.choices[0].finish_reason == "stop"
+    assert op.result == result
+    assert op.result is not result  # each hook has its own
+
+
+@pytest.mark.parametrize("form", ["before", "after"])
+def test_a_result_that_nobody_reads_is_not_made(form: str, server: OpenAIServer) -> None:
+    hooks, kept = Hooks(), list[Operation]()
+    getattr(hooks, form)("llm.call", priority=200)(lambda op: kept.append(op))
+    with recorder(hooks), sync_client(server.url) as client:
+        spoilt(STREAMS["chat"](client))
+    [op] = kept
+    assert type(op._record._result) is Later
+    if form == "before":
+        assert op.result is not None  # by whoever kept it
+        assert op.response.text == "hello there friend"
+
+
+def test_a_result_that_a_hook_edits_in_place_stays_as_it_was(server: OpenAIServer) -> None:
+    hooks, read = Hooks(), list[str]()
+
+    @hooks.after("llm.call", priority=200)
+    def edits(op: Operation) -> None:
+        op.result.choices[0].message.content = "edited"
+
+    @hooks.after("llm.call", priority=300)
+    def reads(op: Operation) -> None:
+        read.append(op.result.choices[0].message.content)
+
+    with recorder(hooks) as seen, sync_client(server.url) as client:
+        spoilt(STREAMS["chat"](client))
+    assert read == ["hello there friend"]
+    assert seen.operations[0].result.choices[0].message.content == "hello there friend"
+
+
+def test_a_result_that_a_hook_replaces_is_the_only_one(server: OpenAIServer) -> None:
+    hooks = Hooks()
+
+    @hooks.after("llm.call", stream="buffer", priority=10)
+    def replaces(op: Operation) -> None:
+        op.respond("something else")
+
+    with recorder(hooks) as seen, sync_client(server.url) as client:
+        chunks = list(STREAMS["chat"](client))
+    assert "".join(one.choices[0].delta.content or "" for one in chunks if one.choices) == "something else"
+    assert type(seen.operations[0]._record._result) is not Later
 
 
 def test_what_a_consumer_opens_between_two_chunks_has_the_parent_it_would_have_had(server: OpenAIServer) -> None:

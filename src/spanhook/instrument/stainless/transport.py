@@ -2,7 +2,8 @@
 
 import copy
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from spanhook.concurrency import drive
@@ -22,7 +23,7 @@ from spanhook.instrument.wire import (
     answered_with,
     fields_of,
 )
-from spanhook.model import Args, Kwargs
+from spanhook.model import Args, Kwargs, later
 
 
 class StainlessTransport(Transport):
@@ -139,7 +140,7 @@ class StainlessTransport(Transport):
         kind = _cast_to(args, kwargs)
         if not isinstance(kind, type) or not issubclass(kind, self.sdk.model):
             return value
-        return self.sdk.construct(type_=kind, value=value)
+        return later(partial(_constructed, self.sdk.construct, kind), value)
 
     def chunk_like(self, chunk: Any, value: Payload) -> Any:
         return self.sdk.construct(type_=type(chunk), value=value)
@@ -150,6 +151,10 @@ def request_of(client: Any, options: Any) -> Any:
     given = options.headers if isinstance(options.headers, Mapping) else {}
     headers = {name: value for name, value in given.items() if isinstance(value, str)}
     return client._client.build_request("POST", str(client._prepare_url(options.url)), headers=headers)
+
+
+def _constructed(construct: Callable[..., Any], kind: type, value: Payload) -> Any:
+    return construct(type_=kind, value=value)
 
 
 def _cast_to(args: Args, kwargs: Kwargs) -> Any:

@@ -15,6 +15,7 @@ from spanhook.instrument.wire import (
     decoded,
     fields_of,
     index_of,
+    is_model,
     list_of,
     plain,
     responses,
@@ -161,4 +162,5 @@ class MessageChunks:
             written = block.pop("partial_json", "")
             if written:  # nothing is sent for a tool without arguments
                 block["input"] = decoded(written)
-        return self._construct({**self._told, "usage": self._usage, "content": blocks})
+        usage = {name: plain(one) if is_model(one) else one for name, one in self._usage.items()}
+        return self._construct({**self._told, "usage": usage, "content": blocks})
