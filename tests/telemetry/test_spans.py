@@ -35,6 +35,7 @@ from opentelemetry.sdk.trace.sampling import (
 )
 from opentelemetry.trace import (
     INVALID_SPAN,
+    INVALID_SPAN_CONTEXT,
     NonRecordingSpan,
     SpanContext,
     SpanKind,
@@ -152,12 +153,16 @@ SAMPLERS: dict[str, Callable[[], Sampler]] = {
     "odd": Odd,
     "odd root": lambda: ParentBased(Odd()),
     "odd child": lambda: ParentBased(ALWAYS_ON, local_parent_sampled=ALWAYS_OFF),
+    "odd remote child": lambda: ParentBased(ALWAYS_ON, remote_parent_sampled=ALWAYS_OFF),
 }
+STATE = TraceState([("a", "b")])
 PARENTS: dict[str, SpanContext | None] = {
     "root": None,
-    "sampled": SpanContext(5, 5, is_remote=False, trace_flags=TraceFlags(1), trace_state=TraceState([("a", "b")])),
+    "sampled": SpanContext(5, 5, is_remote=False, trace_flags=TraceFlags(1), trace_state=STATE),
     "unsampled": SpanContext(5, 5, is_remote=False, trace_flags=TraceFlags(0)),
-    "remote sampled": SpanContext(5, 5, is_remote=True, trace_flags=TraceFlags(1)),
+    "remote sampled": SpanContext(5, 5, is_remote=True, trace_flags=TraceFlags(1), trace_state=STATE),
+    "remote random": SpanContext(5, 5, is_remote=True, trace_flags=TraceFlags(3)),
+    "remote odd": SpanContext(5, 5, is_remote=True, trace_flags=TraceFlags(0x81)),
     "remote unsampled": SpanContext(5, 5, is_remote=True, trace_flags=TraceFlags(0)),
 }
 
@@ -178,6 +183,11 @@ def test_every_decision_is_the_samplers(sampler: str, parent: str) -> None:
         identity = made if recording else (made.trace_id, made.trace_flags, made.is_valid)
         found.append((recording, identity, opened.exported()))
     assert found[1] == found[0]
+
+
+def test_spans_that_continue_a_trace_of_another_process_are_lean() -> None:
+    before = trace.set_span_in_context(NonRecordingSpan(PARENTS["remote sampled"] or INVALID_SPAN_CONTEXT), Context())
+    assert type(Opened(True).open("chat", before, SpanKind.CLIENT, dict(START))) is LeanSpan
 
 
 class Listening(SpanProcessor):

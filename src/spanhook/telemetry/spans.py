@@ -91,7 +91,8 @@ class Opener:
             self._root_flags, self._root = self._root_decision()
             self._dropped_flags = TraceFlags(self._root_flags & ~TraceFlags.SAMPLED)
             self._random = type(tracer.id_generator) is RandomIdGenerator
-            self._inherits = _inherits(self._sampler)
+            self._inherits = _inherits(self._sampler, "local")
+            self._remote_flags = self._known_flags() if _inherits(self._sampler, "remote") else frozenset[int]()
 
     def _familiar(self) -> bool:
         """Whether this SDK's spans can be built as here, with no limits or metrics that prevent it."""
@@ -115,6 +116,11 @@ class Opener:
         if type(sampler) is ParentBased:
             sampler = getattr(sampler, "_root", None)
         return TraceFlags(flags), True if sampler is ALWAYS_ON else False if sampler is ALWAYS_OFF else None
+
+    def _known_flags(self) -> frozenset[int]:
+        """The flags of sampled parents in other processes that this SDK passes on as they are."""
+        passes_random = hasattr(self.tracer.id_generator, "is_trace_id_random")
+        return frozenset((_SAMPLED, _SAMPLED | getattr(TraceFlags, "RANDOM_TRACE_ID", 0) * passes_random))
 
     def open(
         self, name: str, before: Context, kind: SpanKind, attributes: dict[str, Any], *, plain: bool = False
@@ -141,7 +147,9 @@ class Opener:
             if not parent.is_valid:
                 return self._root_span(name, before, kind, attributes)
             if parent.is_remote:
-                return tracer.start_span(name, before, kind, attributes)
+                if parent.trace_flags not in self._remote_flags:
+                    return tracer.start_span(name, before, kind, attributes)
+                return lean_span(self, name, self._child_of(parent), parent, kind, attributes)
         if not self._inherits:
             return tracer.start_span(name, before, kind, attributes)
         if not parent.trace_flags & TraceFlags.SAMPLED:
@@ -208,12 +216,12 @@ def _always() -> bool:
     return True
 
 
-def _inherits(sampler: Any) -> bool:
-    """Whether a child is sampled if and only if its local parent is."""
+def _inherits(sampler: Any, parents: str) -> bool:
+    """Whether a child is sampled if and only if its parent is, one of the ``local`` or the ``remote`` ones."""
     return (
         type(sampler) is ParentBased
-        and getattr(sampler, "_local_parent_sampled", None) is ALWAYS_ON
-        and getattr(sampler, "_local_parent_not_sampled", None) is ALWAYS_OFF
+        and getattr(sampler, f"_{parents}_parent_sampled", None) is ALWAYS_ON
+        and getattr(sampler, f"_{parents}_parent_not_sampled", None) is ALWAYS_OFF
     )
 
 

@@ -25,7 +25,10 @@ NO_USAGE = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 
 def used_in(told: Fields) -> Usage | None:
     """Usage as reported; cached tokens also where older models report them."""
-    used = completion_usage(told.get("usage"))
+    return _with_cached(completion_usage(told.get("usage")), told)
+
+
+def _with_cached(used: Usage | None, told: Fields) -> Usage | None:
     if used is not None and not used.cache_read_tokens:
         cached = fields_of(told.get("usage")).get("num_cached_tokens")
         if type(cached) is int:
@@ -69,7 +72,8 @@ class MistralChat(Chat):
         return to_message(wire)
 
     def response(self, told: Fields) -> tuple[Attributes, Usage | None]:
-        return super().response(told)[0], used_in(told)
+        attributes, used = super().response(told)
+        return attributes, _with_cached(used, told)
 
     def output(self, told: Fields) -> list[Message]:
         said = [fields_of(choice) for choice in list_of(told.get("choices"))]

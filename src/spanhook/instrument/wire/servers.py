@@ -1,6 +1,7 @@
 """Identifies the server behind a client: provider, address and port, from its class and base URL."""
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from spanhook.instrument.addresses import address_of
@@ -67,13 +68,14 @@ class Servers:
     def _look_at(self, url: str, client: type) -> Server:
         host, port = address_of(url)
         known = (self._classes.get(one.__name__) for one in client.__mro__)
-        return next(filter(None, known), "") or self._provider(host), host, port
+        return next(filter(None, known), "") or _provider_at(host) or self._default, host, port
 
-    def _provider(self, host: str) -> str:
-        for ending, provider in _HOSTS:
-            # a region and a hyphen may precede the name, as in `europe-west4-aiplatform.googleapis.com`
-            if host == ending or host.endswith((f".{ending}", f"-{ending}")):
-                return provider
-        if "bedrock" in host and host.endswith(_BEDROCK):
-            return "aws.bedrock"
-        return self._default
+
+@lru_cache(maxsize=_MAX_KEPT)
+def _provider_at(host: str) -> str:
+    """The provider at a host; empty if it is not known."""
+    for ending, provider in _HOSTS:
+        # a region and a hyphen may precede the name, as in `europe-west4-aiplatform.googleapis.com`
+        if host == ending or host.endswith((f".{ending}", f"-{ending}")):
+            return provider
+    return "aws.bedrock" if "bedrock" in host and host.endswith(_BEDROCK) else ""
