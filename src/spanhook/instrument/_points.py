@@ -291,6 +291,8 @@ def told(signal: Signal) -> Make:
             except BaseException as error:
                 shed(error)
                 raise
+            if after is None:
+                return result
             if is_async:
                 return returned_later(result, instance, args, kwargs)
             returned(result, instance, args, kwargs)

@@ -66,11 +66,12 @@ def pooled(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     op = current.get()
     if op is None or not args:
         return args, kwargs
-    if type(op) is Record and op.adapter.pools and not op.ended and not op.in_hook:
-        return (partial(call_inside, op, args[0]), *args[1:]), kwargs
-    if type(op) is Record and op.adapter.model_layer and not op.ended and not op.in_hook:
-        return (partial(_call, op, args[0]), *args[1:]), kwargs
-    return submitted(_instance, args, kwargs)
+    if type(op) is not Record or op.in_hook:
+        return submitted(_instance, args, kwargs)
+    adapter = op.adapter
+    if op.ended or not (adapter.pools or adapter.model_layer):
+        return args, kwargs
+    return (partial(call_inside if adapter.pools else _call, op, args[0]), *args[1:]), kwargs
 
 
 def _call(held: Record | InHook, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
