@@ -198,6 +198,7 @@ THROUGH = {
     "instrument/_points": "instrument/test_family",
     "instrument/_redirect": "conformance/test_kept",
     "instrument/_refusing": "instrument/test_unbound",
+    "instrument/_signals": "instrument/test_wrapping",
     "instrument/functions": "instrument/test_anthropic_tools",
     "instrument/in_process": "instrument/claude_agent_sdk/test_servers",
     "instrument/instrumentor": "instrument/test_wrapping",

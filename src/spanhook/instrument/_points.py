@@ -1,4 +1,4 @@
-"""What the wrappers of a table's entries do: begin an operation, or call a signal."""
+"""What the wrappers of a table's entries do: begin an operation, look up a function, or make attempts."""
 
 import importlib
 import sys
@@ -25,7 +25,6 @@ from spanhook.engine import (
     handed_out,
     lazy,
 )
-from spanhook.errors import UnboundError
 from spanhook.instrument._holding import Driver, HeldBinding
 from spanhook.instrument._wrapping import Binding
 from spanhook.model import (
@@ -36,7 +35,6 @@ from spanhook.model import (
     Lookup,
     Point,
     Record,
-    Signal,
     Turn,
     Within,
     current,
@@ -244,19 +242,6 @@ def _gated(found: Found, function: Callable[..., Any]) -> Callable[..., Any]:
     return gated
 
 
-def _on_demand(path: str) -> Callable[..., Any] | None:
-    """What ``path`` names, or nothing for an empty one; loaded at the first call if its library is being imported."""
-    if not path:
-        return None
-    with suppress(ImportError, AttributeError):
-        return load(path)
-
-    def later(*given: Any) -> Any:
-        return load(path)(*given)
-
-    return later
-
-
 def attempting(attempts: Attempts) -> Make:
     """The wrapper of a function that makes attempts."""
 
@@ -267,54 +252,6 @@ def attempting(attempts: Attempts) -> Make:
             if not binding.on:
                 return binding.beyond(wrapped, instance)(*args, **kwargs)
             return drive(attempts.layer, wrapped, args, kwargs)
-
-        return wrapper
-
-    return make
-
-
-def told(signal: Signal) -> Make:
-    """The wrapper of a function that is no operation."""
-    before, after = _on_demand(signal.before), _on_demand(signal.after)
-
-    def make(binding: Binding) -> Callable[..., Any]:
-        is_async = binding.sort == "async"
-
-        def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            if before is not None and binding.on:
-                try:
-                    args, kwargs = before(instance, args, kwargs)
-                except Exception as error:
-                    internal.report("signal", error)
-            try:
-                result = wrapped(*args, **kwargs)
-            except BaseException as error:
-                shed(error)
-                raise
-            if after is None:
-                return result
-            if is_async:
-                return returned_later(result, instance, args, kwargs)
-            returned(result, instance, args, kwargs)
-            return result
-
-        def returned(result: Any, instance: Any, args: Any, kwargs: Any) -> None:
-            if after is not None and binding.on:
-                try:
-                    after(instance, args, kwargs, result)
-                except UnboundError:
-                    raise
-                except Exception as error:
-                    internal.report("signal", error)
-
-        async def returned_later(coroutine: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            try:
-                result = await coroutine
-            except BaseException as error:
-                shed(error)
-                raise
-            returned(result, instance, args, kwargs)
-            return result
 
         return wrapper
 
