@@ -50,7 +50,7 @@ class ContentChunks:
         return len(self._reasons) >= wanted or field(self._head.get("promptFeedback"), "blockReason") is not None
 
     def add(self, chunk: Any) -> bool:
-        if type(chunk) is dict and not self.keep and self._add_text(cast("dict[str, Any]", chunk)):
+        if type(chunk) is dict and self._add_text(cast("dict[str, Any]", chunk)):
             return True
         for name in _HEAD:
             value = field(chunk, name)
@@ -68,26 +68,26 @@ class ContentChunks:
 
     def _add_text(self, chunk: dict[str, Any]) -> bool:
         """Add a chunk that has only a piece of the one candidate's text, as most have; false if it has more."""
-        candidates = chunk.get("candidates")
-        if not _PLAIN.issuperset(chunk) or type(candidates) is not list or len(candidates) != 1:
+        try:
+            (candidate,) = chunk["candidates"]
+            (part,) = candidate["content"]["parts"]
+            text = part["text"]
+        except (KeyError, TypeError, ValueError):
             return False
-        candidate = candidates[0]
-        if type(candidate) is not dict or not _PLAIN_CANDIDATE.issuperset(candidate):
+        usage = chunk.get("usageMetadata")
+        if not _PLAIN.issuperset(chunk) or not _PLAIN_CANDIDATE.issuperset(candidate) or candidate.get("index"):
             return False
-        content, usage = candidate.get("content"), chunk.get("usageMetadata")
-        if type(content) is not dict or type(content.get("parts")) is not list or len(content["parts"]) != 1:
-            return False
-        part = content["parts"][0]
-        text = part.get("text") if type(part) is dict and len(part) == 1 else None
-        if type(text) is not str or not (usage is None or type(usage) is dict) or candidate.get("index"):
+        if type(text) is not str or len(part) != 1 or not (usage is None or type(usage) is dict):
             return False
         self._characters += len(text)
         if usage:
             self._usage.update(usage if None not in usage.values() else _given(usage))
-        for name in ("responseId", "modelVersion"):
-            value = chunk.get(name)
-            if value is not None:
-                self._head[name] = value
+        if chunk.get("responseId") is not None:
+            self._head["responseId"] = chunk["responseId"]
+        if chunk.get("modelVersion") is not None:
+            self._head["modelVersion"] = chunk["modelVersion"]
+        if self.keep:
+            _grow(self._candidates.setdefault(0, {"parts": []})["parts"], part)
         return True
 
     def _hear(self, index: int, candidate: Any) -> None:

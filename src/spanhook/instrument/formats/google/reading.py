@@ -35,7 +35,7 @@ def field(value: Any, name: str) -> Any:
         value: JSON, or a model.
         name: The name as servers write it.
     """
-    told = fields_of(value)
+    told = value if type(value) is dict else fields_of(value)
     found = told.get(name)
     return told.get(snake(name)) if found is None else found
 
