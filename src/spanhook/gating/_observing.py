@@ -61,7 +61,8 @@ class Observers:
             await self._look_together()
         if op.error is not before:
             conclude(op)
-            await self.run()
+            if op.phase == "error":  # not so for a `GeneratorExit`
+                await self.run()
 
     async def _after_next(self, bound: Bound, index: int) -> bool:
         """Run a hook around those that follow it. Returns whether these have run."""
