@@ -10,6 +10,7 @@ from spanhook import Hooks, Operation
 from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.testing import recorder
 from tests.conformance.everything import CASES, ONCE, named, one_way_each
+from tests.stub import stubbed, use
 
 NOT_OURS = ("spanhook.cli.", "spanhook.testing")
 """What runs the matrix, and what it calls."""
@@ -84,3 +85,33 @@ def test_a_call_leaves_no_cycle(case: tuple[Subject, str], hooks: Callable[[], H
         assert ours, "it leaves none any more: take it out of CYCLES"
     elif ours:  # only in cycles that the library makes of its own, such as LangGraph of the exception of a hand-off
         assert left_behind(call), ours
+
+
+def failing(op: Operation) -> None:
+    raise ZeroDivisionError("a mistake")
+
+
+def failing_around(op: Operation) -> Iterator[None]:
+    yield
+    raise ZeroDivisionError("a mistake")
+
+
+def answering_around(op: Operation) -> Iterator[None]:
+    yield
+    op.respond("instead")
+
+
+@pytest.mark.parametrize("mode", ["sync", "async", "stream", "astream"])
+@pytest.mark.parametrize("hook", [failing, failing_around, answering_around])
+def test_what_a_hook_raised_is_let_go_of_by_the_chain_that_takes_over(hook: Callable[..., Any], mode: str) -> None:
+    """It would hold the frames of the whole call, and they it."""
+    hooks = Hooks()
+    form = hooks.after if hook is failing else hooks.around
+    form("llm.call", priority=200, fail_mode="open")(hook)
+    with stubbed(hooks) as (library, seen):
+
+        def call() -> None:
+            use(library, mode, "given")
+            seen.operations.clear()
+
+        assert [one for one in left_behind(call) if one.startswith("spanhook.")] == []

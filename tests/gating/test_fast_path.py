@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from contextvars import Context, copy_context
 from typing import Any, NamedTuple
 
@@ -211,6 +212,22 @@ def test_a_generator_that_has_read_the_outcome_before_the_call_reads_it_anew_aft
     with stubbed(hooks) as (library, _):
         use(library, mode, "given")
     assert read == [(None, None, [], []), ("given", None, ["given"], ["usage_metadata"])]
+
+
+@pytest.mark.parametrize("first", [Silent, Told])
+@pytest.mark.parametrize("mode", ["sync", "async", "stream"])
+def test_hooks_run_once_where_one_of_them_raises_a_generator_exit(mode: str, first: type[Hook]) -> None:
+    hooks, ran = Hooks(first()), list[str]()
+
+    @hooks.after("llm.call", priority=200)
+    def leaves(op: Operation) -> None:
+        ran.append(op.status)
+        raise GeneratorExit
+
+    with stubbed(hooks) as (library, seen), suppress(GeneratorExit):
+        use(library, mode, "given")
+    assert ran == ["success"]
+    assert [op.status for op in seen.operations] == ["abandoned"]
 
 
 LATE = ("", "reject", "fail", "respond", "slow")

@@ -44,6 +44,14 @@ def test_it_is_made_once_when_it_is_read() -> None:
     assert len(make.given) == 1
 
 
+def test_its_data_is_not_kept_beside_it() -> None:
+    result = later(Maker(), {"text": "a" * 1_000_000})
+    assert len(result._data) > 1_000_000
+    assert resolved(result)[1] == {"text": "a" * 1_000_000}
+    assert not result._data
+    assert resolved(result) is resolved(result)
+
+
 def test_what_becomes_of_its_data_does_not_change_it() -> None:
     inner = [{"said": "what was"}]
     value = {"inner": inner}

@@ -68,6 +68,7 @@ def under_way(op: Record, passed: Passed) -> Run:
         run = _chain(op, passed)
         step(run)
         passed.chain = run  # not before: an interrupt in between leaves the hooks to a chain that has begun nothing
+        passed.told = None  # the chain has it; what a hook raised leads back here, through the frames it came through
     return run
 
 

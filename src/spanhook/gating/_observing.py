@@ -60,7 +60,11 @@ class Observers:
         if self._plan.together and op.error is before and not self._verdicts.stopped:
             await self._look_together()
         if op.error is not before:
-            conclude(op)
+            await self._refused()
+
+    async def _refused(self) -> None:
+        conclude(self._op)
+        if self._op.phase == "error":  # not so for a `GeneratorExit`
             await self.run()
 
     async def _after_next(self, bound: Bound, index: int) -> bool:

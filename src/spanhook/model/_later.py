@@ -14,7 +14,8 @@ class Later:
 
     Args:
         make: Makes it from its data; depends on nothing else that changes.
-        data: Its data, as ``marshal`` writes it: the fastest copy of plain data, and one that nothing else passes.
+        data: Its data, as ``marshal`` writes it: the fastest copy of plain data, and one that nothing else passes but
+            buffers, which it takes for ``bytes`` and JSON does not have.
     """
 
     __slots__ = ("_data", "_made", "_make")
@@ -25,14 +26,15 @@ class Later:
 
     def value(self) -> Any:
         """The result, which is the same for everybody; ``None`` if it could not be made."""
-        made = self._made
+        data, made = self._data, self._made  # in this order: the data goes once it is made
         if not made:
-            made.append(self._build())  # of two threads at once, the first one's counts
+            made.append(self._build(data))  # of two threads at once, the first one's counts
+            self._data = b""
         return made[0]
 
-    def _build(self) -> Any:
+    def _build(self, data: bytes) -> Any:
         try:
-            return self._make(marshal.loads(self._data))  # noqa: S302 - it was written here
+            return self._make(marshal.loads(data))  # noqa: S302 - it was written here
         except Exception as error:
             self._made.append(None)
             internal.report("extract.response", error, lost=1)

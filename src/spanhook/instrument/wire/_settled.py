@@ -13,7 +13,7 @@ from typing import Any, cast
 _NO_LISTS = (str, bytes, bytearray, memoryview, UserString)
 _LISTS = (Sequence, AbstractSet, MappingView, Iterator)
 _LEFT_OUT = ("Omit", "NotGiven")
-_DICT, _values = frozenset((dict,)), dict[Any, Any].values
+_DICT: frozenset[type] = frozenset((dict,))
 _known: set[type] = {str, int, float, bool, type(None)}
 """Plain types, and the SDKs' placeholder for omitted fields, learned when first seen."""
 

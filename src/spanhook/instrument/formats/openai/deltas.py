@@ -45,7 +45,7 @@ class Deltas(ABC):
     def add(self, chunk: Any) -> bool:
         told = fields_of(chunk)
         if not self._head.get("id"):  # Azure's first chunk is about the prompt and has none
-            self._head = told
+            self._head = dict(told)  # its consumer may edit the chunk
         usage = told.get("usage")
         if usage is not None:
             self.usage = usage
