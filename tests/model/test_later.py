@@ -116,6 +116,21 @@ def test_an_interrupt_while_it_is_made_leaves_it_to_the_next_reader() -> None:
     assert resolved(result) == {"a": 1}
 
 
+@pytest.mark.parametrize("lack", [MemoryError, RecursionError])
+def test_a_reader_without_room_for_it_fails_and_others_can_still_read_it(lack: type[Exception]) -> None:
+    lacks = [lack()]
+
+    def make(value: Any) -> Any:
+        if lacks:
+            raise lacks.pop()
+        return ["made", value]
+
+    result = later(make, {"a": 1})
+    with pytest.raises(lack):
+        resolved(result)
+    assert resolved(result) == ["made", {"a": 1}]
+
+
 def test_threads_that_read_it_at_once_get_the_same() -> None:
     both = threading.Barrier(2)
 

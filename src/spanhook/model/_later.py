@@ -25,7 +25,11 @@ class Later:
         self._made: list[Any] = []
 
     def value(self) -> Any:
-        """The result, which is the same for everybody; ``None`` if it could not be made."""
+        """The result, which is the same for everybody; ``None`` if it could not be made.
+
+        Raises:
+            MemoryError, RecursionError: There is no room to make it here; a gate that needs it fails.
+        """
         data, made = self._data, self._made  # in this order: the data goes once it is made
         if not made:
             made.append(self._build(data))  # of two threads at once, the first one's counts
@@ -35,6 +39,8 @@ class Later:
     def _build(self, data: bytes) -> Any:
         try:
             return self._make(marshal.loads(data))  # noqa: S302 - it was written here
+        except (MemoryError, RecursionError):  # the reader's lack: others may still read it
+            raise
         except Exception as error:
             self._made.append(None)
             internal.report("extract.response", error, lost=1)
