@@ -259,8 +259,8 @@ def test_the_result_of_a_stream_is_made_when_it_is_read_of_what_it_was_at_the_en
     }
     server.script(reply)
     with recorder(hooks), sync_client(server.url) as client:
-        events: list[Any] = list(client.messages.create(**MESSAGES, stream=True))
-        for event in events:
+        stream: Any = client.messages.create(**MESSAGES, stream=True)
+        for event in stream:
             if event.type == "message_start":
                 event.message.id = "overwritten"
                 event.message.usage.cache_creation.ephemeral_5m_input_tokens = 0

@@ -135,9 +135,10 @@ class MessageChunks:
         return True
 
     def _hear(self, said: Any, usage: Any) -> None:
-        """Counts are running totals; a missing count has not changed."""
+        """Counts are running totals; a missing count has not changed. The consumer may edit the event."""
         self._told.update(fields_of(said))
-        self._usage.update((name, value) for name, value in fields_of(usage).items() if value is not None)
+        counts = ((name, value) for name, value in fields_of(usage).items() if value is not None)
+        self._usage.update((name, plain(value) if is_model(value) else value) for name, value in counts)
 
     def _grow(self, index: int, delta: Any) -> None:
         for name in ("text", "thinking", "partial_json", "content", *_OPAQUE):
@@ -162,5 +163,4 @@ class MessageChunks:
             written = block.pop("partial_json", "")
             if written:  # nothing is sent for a tool without arguments
                 block["input"] = decoded(written)
-        usage = {name: plain(one) if is_model(one) else one for name, one in self._usage.items()}
-        return self._construct({**self._told, "usage": usage, "content": blocks})
+        return self._construct({**self._told, "usage": self._usage, "content": blocks})
