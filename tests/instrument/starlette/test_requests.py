@@ -255,11 +255,12 @@ def test_a_hook_answers(client: httpx.Client) -> None:
 
 
 def test_events_pass_as_they_are_sent(client: httpx.Client) -> None:
-    hooks, seen = Hooks(), list[Any]()
+    hooks, seen, looked = Hooks(), list[Any](), Event()
 
     @hooks.after("request", priority=50)
     def look(op: Operation) -> None:
         seen.append((op.status_code, "body" in op.result))
+        looked.set()
 
     go_on.clear()
     with recorder(hooks) as recorded, client.stream("GET", "/words", headers=TOKEN) as response:
@@ -268,6 +269,7 @@ def test_events_pass_as_they_are_sent(client: httpx.Client) -> None:
         assert recorded.operations == []
         go_on.set()
         assert "".join(pieces) == "data: two\n\n"
+        assert looked.wait(10)  # the server goes on when the client has it all
     assert seen == [(200, False)]
 
 
