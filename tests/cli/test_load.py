@@ -25,6 +25,7 @@ from spanhook.cli.load.hooks import hooks
 from spanhook.cli.load.printing import Progress, as_text, complaints
 from spanhook.cli.load.scenarios import script
 from spanhook.cli.load.tables import expected
+from spanhook.concurrency import loops
 from spanhook.diagnostics import log
 from spanhook.engine import listeners, registry
 from spanhook.testing import Recorder
@@ -634,9 +635,9 @@ def test_without_a_price_list_every_model_is_unpriced(document: Document) -> Non
 
 
 @pytest.mark.slow
-def test_many_runs_at_every_concurrency() -> None:
+def test_many_runs_at_every_concurrency(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "STALL_S", 60.0)  # no loop hangs; on a busy machine, a step may take longer than usual
     documents = [load(1000, 2, concurrency) for concurrency in (1, 8, 64)]
     for one in documents:
-        one["internal_errors"].pop("loop.hung", None)  # the machine may be so busy that a step takes as long
         assert list(complaints(one["differences"], one["internal_errors"])) == []
     assert documents[0]["totals"] == documents[1]["totals"] == documents[2]["totals"]

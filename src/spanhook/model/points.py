@@ -283,7 +283,7 @@ class Outlet:
             library, whose import may be in progress.
         hold: Called with ``(function, args, kwargs)``; returns true to hold the call back, as ``module:function``.
         around: Called with ``(function, args, kwargs)`` in its place, as ``module:function``, whether wanted or not;
-            but not if its first argument, the callbacks, is empty.
+            but not if its first argument, the callbacks, is empty: the function then does nothing, and is not called.
         is_async: It is a coroutine function.
         optional: Missing in some supported versions.
     """

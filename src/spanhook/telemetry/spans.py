@@ -119,8 +119,9 @@ class Opener:
 
     def _known_flags(self) -> frozenset[int]:
         """The flags of sampled parents in other processes that this SDK passes on as they are."""
-        passes_random = hasattr(self.tracer.id_generator, "is_trace_id_random")
-        return frozenset((_SAMPLED, _SAMPLED | getattr(TraceFlags, "RANDOM_TRACE_ID", 0) * passes_random))
+        if hasattr(self.tracer.id_generator, "is_trace_id_random"):
+            return frozenset((_SAMPLED, _SAMPLED | TraceFlags.RANDOM_TRACE_ID))
+        return frozenset((_SAMPLED,))
 
     def open(
         self, name: str, before: Context, kind: SpanKind, attributes: dict[str, Any], *, plain: bool = False

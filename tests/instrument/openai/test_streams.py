@@ -20,6 +20,7 @@ from opentelemetry import context as otel_context
 from spanhook import Hooks, Operation, Reject, current_operation
 from spanhook.cli.conformance import loops
 from spanhook.cli.conformance.libraries.openai_ways import CHAT, RESPONSES, TEXT, async_client, collected, sync_client
+from spanhook.cli.conformance.servers.openai_replies import Tokens
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply
 from spanhook.concurrency import reaper
 from spanhook.instrument.formats.openai.chat_chunks import ChatChunks
@@ -494,6 +495,9 @@ def overwritten(chunk: Any) -> None:
     if not isinstance(chunk, ChatCompletionChunk):
         return
     chunk.id = chunk.model = "overwritten"
+    if chunk.usage is not None:
+        chunk.usage.prompt_tokens = chunk.usage.completion_tokens = 1
+        chunk.usage.prompt_tokens_details = chunk.usage.completion_tokens_details = None
     for choice in chunk.choices:
         choice.finish_reason = "length"
         choice.delta.content = "overwritten"
@@ -546,6 +550,40 @@ def test_the_result_is_what_it_was_at_the_end_whoever_reads_it(way: str, sort: s
     assert "overwritten" not in (result.id, result.model, *(seen.spans[0].attributes or {}).values())
     assert op.result == result
     assert op.result is not result  # each hook has its own
+
+
+REPORTING: dict[str, Open] = {
+    "chat": lambda client: client.chat.completions.create(**CHAT, stream=True, stream_options={"include_usage": True}),
+    "responses": STREAMS["responses"],
+    "text": lambda client: client.completions.create(**TEXT, stream=True, stream_options={"include_usage": True}),
+}
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+@pytest.mark.parametrize("sort", REPORTING)
+def test_tokens_are_those_that_were_reported_whatever_a_consumer_makes_of_them(
+    sort: str, keeps: bool, server: OpenAIServer
+) -> None:
+    hooks = Hooks()
+    if keeps:
+        hooks.after("llm.call")(lambda op: None)
+
+    def used(spoils: bool) -> tuple[int, ...]:
+        server.script(Reply(text="hello", tokens=Tokens(input=1000, output=500, cached=200, reasoning=100)))
+        with recorder(hooks) as seen, sync_client(server.url) as client:
+            for event in REPORTING[sort](client):
+                reports: Any = event if sort != "responses" else getattr(event, "response", None)
+                if spoils and reports is not None and reports.usage is not None:
+                    for count in [name for name in vars(reports.usage) if name.endswith("_tokens")]:
+                        setattr(reports.usage, count, 1)
+                    for held in [one for name, one in vars(reports.usage).items() if name.endswith("_details") and one]:
+                        for count in vars(held):
+                            setattr(held, count, 1)
+        found = seen.operations[0].usage
+        return found.input_tokens, found.output_tokens, found.cache_read_tokens, found.reasoning_tokens
+
+    assert used(spoils=True) == used(spoils=False)
+    assert used(spoils=False)[:2] == (1000, 500)
 
 
 @pytest.mark.parametrize("form", ["before", "after"])

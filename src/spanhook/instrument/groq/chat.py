@@ -10,6 +10,7 @@ from spanhook.instrument.wire import (
     Fields,
     Part,
     Payload,
+    as_reported,
     decoded,
     extra_of,
     fields_of,
@@ -91,7 +92,7 @@ class _GroqChunks(ChatChunks):
         beyond = fields_of(chunk).get("x_groq")
         if beyond is not None:
             told = fields_of(beyond)
-            self.usage = told.get("usage") or self.usage
+            self.usage = as_reported(told.get("usage")) or self.usage
             # the SDK's older versions do not define it
             self._breakdown = told.get("usage_breakdown") or extra_of(beyond, "usage_breakdown") or self._breakdown
         return super().add(chunk)

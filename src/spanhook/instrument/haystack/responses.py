@@ -7,19 +7,12 @@ from typing import Any
 from haystack.dataclasses import ChatMessage
 
 from spanhook import semconv
-from spanhook.instrument.formats.openai import completion_usage
+from spanhook.instrument.formats.openai import RESPONSES_USAGE, completion_usage
 from spanhook.instrument.haystack.messages import read, written
-from spanhook.instrument.wire import bounded, counted, finished, messages_in, usage_places
+from spanhook.instrument.wire import bounded, counted, finished, messages_in
 from spanhook.model import Attributes, Message, Usage, current_record
 
 _EXPECTED = "a generator's answer is text, a message or a result of Haystack, or messages in role/parts form"
-_LATER = usage_places(
-    input_tokens="input_tokens",
-    output_tokens="output_tokens",
-    cache_read_tokens="input_tokens_details.cached_tokens",
-    reasoning_tokens="output_tokens_details.reasoning_tokens",
-)
-"""Where generators over OpenAI's newer API, which pass its usage on, have the counts."""
 
 
 def replies_of(result: Any) -> Sequence[Any]:
@@ -50,7 +43,7 @@ def _usage(reported: Any) -> Usage | None:
         return None
     if "input_tokens" not in reported:
         return completion_usage(dict(reported))
-    used = counted(dict(reported), _LATER)
+    used = counted(dict(reported), RESPONSES_USAGE)
     return None if used is None else bounded(used)
 
 

@@ -9,21 +9,13 @@ from typing import Any
 from llama_index.core.base.llms.types import ChatResponse, CompletionResponse
 
 from spanhook import semconv
-from spanhook.instrument.formats.openai import completion_usage
+from spanhook.instrument.formats.openai import RESPONSES_USAGE, completion_usage
 from spanhook.instrument.llama_index.messages import answer_of, read
 from spanhook.instrument.wire import UsagePlaces, bounded, counted, fields_of, finished, usage_places
 from spanhook.model import Attributes, Message, Record, Usage, current_record
 
 _FORMS: tuple[tuple[str, UsagePlaces], ...] = (
-    (
-        "input_tokens",
-        usage_places(
-            input_tokens="input_tokens",
-            output_tokens="output_tokens",
-            cache_read_tokens="input_tokens_details.cached_tokens",
-            reasoning_tokens="output_tokens_details.reasoning_tokens",
-        ),
-    ),
+    ("input_tokens", RESPONSES_USAGE),
     (
         "prompt_token_count",
         usage_places(

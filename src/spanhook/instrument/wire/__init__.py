@@ -34,6 +34,7 @@ from spanhook.instrument.wire.opened import HeldChunks, OpenedChunks, OpenedText
 from spanhook.instrument.wire.paths import Paths
 from spanhook.instrument.wire.reading import (
     Fields,
+    as_reported,
     extra_of,
     fields_of,
     index_of,
@@ -81,6 +82,7 @@ __all__ = [
     "adapted",
     "answered",
     "answered_with",
+    "as_reported",
     "bounded",
     "by_prompt",
     "bytes_of",

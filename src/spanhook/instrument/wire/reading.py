@@ -43,6 +43,17 @@ def extra_of(value: Any, name: str) -> Any:
     return more.get(name) if more else None
 
 
+def as_reported(value: Any) -> Any:
+    """A report as it is now, as JSON without nulls: whoever gets it next, such as a stream's consumer, may edit it."""
+    if isinstance(value, list):
+        return [as_reported(one) for one in value]
+    fields = fields_of(value)
+    if not fields:
+        return value
+    more: Fields = (getattr(value, "__pydantic_extra__", None) or _NO_FIELDS) if fields is not value else _NO_FIELDS
+    return {name: as_reported(one) for name, one in {**fields, **more}.items() if one is not None}
+
+
 def plain(value: Any) -> Any:
     """A model as a dict of what the provider sent."""
     if isinstance(value, dict):

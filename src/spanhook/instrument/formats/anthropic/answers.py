@@ -9,13 +9,13 @@ from spanhook.instrument.wire import (
     Event,
     Fields,
     Payload,
+    as_reported,
     bounded,
     counted,
     cut_short,
     decoded,
     fields_of,
     index_of,
-    is_model,
     list_of,
     plain,
     responses,
@@ -137,8 +137,7 @@ class MessageChunks:
     def _hear(self, said: Any, usage: Any) -> None:
         """Counts are running totals; a missing count has not changed. The consumer may edit the event."""
         self._told.update(fields_of(said))
-        counts = ((name, value) for name, value in fields_of(usage).items() if value is not None)
-        self._usage.update((name, plain(value) if is_model(value) else value) for name, value in counts)
+        self._usage.update(fields_of(as_reported(usage)))
 
     def _grow(self, index: int, delta: Any) -> None:
         for name in ("text", "thinking", "partial_json", "content", *_OPAQUE):
@@ -151,7 +150,7 @@ class MessageChunks:
         cited = fields_of(delta).get("citation")
         if cited is not None and self.keep:
             block = self._blocks.setdefault(index, {"type": "text"})
-            block["citations"] = [*(block.get("citations") or ()), cited]
+            block["citations"] = [*(block.get("citations") or ()), as_reported(cited)]
 
     def response(self) -> tuple[Attributes, Usage | None]:
         attributes, used = response_of({**self._told, "usage": self._usage})

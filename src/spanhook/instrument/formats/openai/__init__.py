@@ -14,7 +14,7 @@ from spanhook.instrument.formats.openai.items import to_messages as item_message
 from spanhook.instrument.formats.openai.messages import PARTS, system_of
 from spanhook.instrument.formats.openai.messages import from_message as chat_wire
 from spanhook.instrument.formats.openai.messages import to_message as chat_message
-from spanhook.instrument.formats.openai.reading import completion_usage
+from spanhook.instrument.formats.openai.reading import RESPONSES_USAGE, completion_usage
 from spanhook.instrument.formats.openai.response_events import response_events as events_of_response
 from spanhook.instrument.formats.openai.responses import Responses, output_message
 from spanhook.instrument.formats.openai.responses_chunks import ResponsesChunks
@@ -23,6 +23,7 @@ from spanhook.instrument.formats.openai.texts import RESPONSE_TEXTS, ChoiceTexts
 __all__ = [
     "MAKES",
     "PARTS",
+    "RESPONSES_USAGE",
     "RESPONSE_TEXTS",
     "RUNS",
     "Chat",

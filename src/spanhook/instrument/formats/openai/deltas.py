@@ -6,7 +6,7 @@ from typing import Any
 from spanhook import semconv
 from spanhook.instrument.formats.openai.asking import was_asked
 from spanhook.instrument.formats.openai.reading import CHAT_USAGE, noted_answer, usage_of
-from spanhook.instrument.wire import Construct, Fields, estimate, fields_of, plain
+from spanhook.instrument.wire import Construct, Fields, as_reported, estimate, fields_of, plain
 from spanhook.model import Attributes, Usage
 
 _MOST_CHOICES = 128
@@ -48,7 +48,7 @@ class Deltas(ABC):
             self._head = dict(told)  # its consumer may edit the chunk
         usage = told.get("usage")
         if usage is not None:
-            self.usage = usage
+            self.usage = as_reported(usage)
         choices = told.get("choices")
         if not choices:
             return usage is None or not self._hides

@@ -43,13 +43,25 @@ class ResponsesChunks:
         itself: The server is OpenAI's own.
     """
 
-    __slots__ = ("_body", "_characters", "_construct", "_head", "_items", "_itself", "_last", "_text", "keep")
+    __slots__ = (
+        "_body",
+        "_characters",
+        "_construct",
+        "_head",
+        "_items",
+        "_itself",
+        "_last",
+        "_reported",
+        "_text",
+        "keep",
+    )
 
     def __init__(self, body: Fields, construct: Construct, *, itself: bool) -> None:
         self.keep = False
         self._body, self._construct, self._itself = body, construct, itself
         self._head: Any = None
         self._last: Any = None
+        self._reported: tuple[Attributes, Usage | None] = {}, None
         self._characters = 0
         self._items: dict[int, Any] = {}
         self._text: dict[int, list[str]] = {}
@@ -69,8 +81,10 @@ class ResponsesChunks:
                     self._text.setdefault(index_of(told, "output_index"), []).append(delta)
         elif kind in _LAST:
             self._last = told.get("response")
+            self._reported = whole_response(fields_of(self._last), itself=self._itself)
         elif self._head is None and kind == "response.created":
             self._head = told.get("response")
+            self._reported = noted_answer(fields_of(self._head), itself=self._itself), None
         elif self.keep and kind == "response.output_item.done":
             index = index_of(told, "output_index")
             self._items[index] = told.get("item")
@@ -78,11 +92,8 @@ class ResponsesChunks:
         return True
 
     def response(self) -> tuple[Attributes, Usage | None]:
-        if self._last is not None:
-            attributes, used = whole_response(fields_of(self._last), itself=self._itself)
-        else:
-            attributes, used = noted_answer(fields_of(self._head), itself=self._itself), None
-        return attributes, used or estimate(self._body, self._characters)
+        attributes, used = self._reported
+        return dict(attributes), estimate(self._body, self._characters) if used is None else used.copied()
 
     def result(self) -> Any:
         whole = self._last if self._last is not None else self._head
