@@ -16,6 +16,7 @@ from spanhook.instrument.formats.bedrock import (
     Prompted,
 )
 from spanhook.instrument.formats.bedrock.blocks import from_message
+from spanhook.instrument.formats.bedrock.converse_chunks import ConverseChunks
 from spanhook.instrument.wire import ChunkLike, Format
 from spanhook.model import Attributes, Change
 
@@ -195,3 +196,13 @@ def test_answers_to_embeddings() -> None:
     assert form.payload({"texts": ["x"]}, [[1.0]]) == {"embeddings": [[1.0]], "texts": ["x"]}
     with pytest.raises(TypeError, match="not str"):
         form.payload({}, "text")
+
+
+def test_what_a_consumer_makes_of_a_streams_counts_does_not_reach_the_totals() -> None:
+    chunks = ConverseChunks({}, dict)
+    event: dict[str, Any] = {"metadata": {"usage": {"inputTokens": 10, "outputTokens": 20, "cacheDetails": [{}]}}}
+    chunks.add(event)
+    event["metadata"]["usage"].update(inputTokens=1, outputTokens=1)
+    _, used = chunks.response()
+    assert used is not None
+    assert (used.input_tokens, used.output_tokens) == (10, 20)

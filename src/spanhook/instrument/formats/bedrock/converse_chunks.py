@@ -10,6 +10,7 @@ from spanhook.instrument.wire import (
     Event,
     Fields,
     Payload,
+    as_reported,
     bounded,
     counted,
     cut_short,
@@ -83,7 +84,7 @@ class ConverseChunks:
             elif name == "contentBlockStart" and self.keep:
                 self._blocks[index_of(told, "contentBlockIndex")] = dict(fields_of(told.get("start")))
             elif name in ("messageStart", "messageStop", "metadata"):
-                self._told.update(told)
+                self._told.update(fields_of(as_reported(told)))
                 self.complete = self.complete or name != "messageStart"
         return True
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from spanhook.instrument.wire import Construct, Fields, cut_short, fields_of, index_of, text_of
+from spanhook.instrument.wire import Construct, Fields, as_reported, cut_short, fields_of, index_of, text_of
 from spanhook.model import Attributes, ChunkText, Leaf, Route, Usage, leaves, with_texts
 
 
@@ -46,7 +46,7 @@ class ChatChunks:
         if kind == "message-start":
             self._head["id"] = told.get("id")
         elif kind == "message-end":
-            self._head.update({name: delta.get(name) for name in ("finish_reason", "usage")})
+            self._head.update(finish_reason=delta.get("finish_reason"), usage=as_reported(delta.get("usage")))
             self.complete = True
         else:
             self._hear(index_of(told), fields_of(delta.get("message")))

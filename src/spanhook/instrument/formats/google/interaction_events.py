@@ -12,6 +12,7 @@ from spanhook.instrument.wire import (
     Construct,
     Event,
     Fields,
+    as_reported,
     cut_short,
     fields_of,
     index_of,
@@ -54,11 +55,11 @@ class InteractionChunks:
         elif "interaction" in told:
             known = fields_of(told["interaction"]).items()
             self._told.update((name, value) for name, value in known if value is not None)
-            self._usage = fields_of(told["interaction"]).get("usage") or self._usage
+            self._usage = as_reported(fields_of(told["interaction"]).get("usage")) or self._usage
             self.complete = kind in _LAST
         elif kind == "interaction.status_update":
             self._told["status"] = told.get("status") or self._told.get("status")
-            self._usage = told.get("usage") or self._usage
+            self._usage = as_reported(told.get("usage")) or self._usage
         return True
 
     def _grow(self, index: int, delta: Fields) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from spanhook.instrument.formats.openai.reading import CHAT_USAGE, RESPONSES_USAGE, noted_answer, usage_of
-from spanhook.instrument.wire import Fields, fields_of
+from spanhook.instrument.wire import Fields, as_reported, fields_of
 from spanhook.model import Attributes, Usage
 
 _LAST = (".completed", ".done", ".failed", ".cancelled", ".expired", ".incomplete")
@@ -37,7 +37,8 @@ class EventChunks:
         told = fields_of(chunk)
         inner = fields_of(told.get("data"))
         if told.get("usage") is not None or inner.get("usage") is not None:
-            self._told = told if told.get("usage") is not None else inner
+            reporting = told if told.get("usage") is not None else inner
+            self._told = {**reporting, "usage": as_reported(reporting["usage"])}
         kind = told.get("type") or told.get("event")
         self.complete = isinstance(kind, str) and kind.endswith(_LAST)
         self._last = chunk
