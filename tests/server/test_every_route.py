@@ -158,13 +158,13 @@ IN_PATHS = ("hook_id", "log_id", "run_id", "id", "name", "job_id", "webhook_id",
 """What is named in the paths of routes."""
 
 
-def ask(server: Served, row: tuple[str, str], headers: dict[str, str], **ids: str) -> tuple[int, str]:
+def ask(server: Served, row: tuple[str, str], headers: dict[str, str], query: str = "", **ids: str) -> tuple[int, str]:
     method, path = row
     given = {**dict.fromkeys(IN_PATHS, "0"), "hook_id": "hook_000000000000", "webhook_id": "wh_0", **ids}
     body: dict[str, Any] = {"json" if row in ROWS else "data": EVERY[row][1]}
     if row in PAGES and method == "POST":
         headers = {"Content-Type": "application/x-www-form-urlencoded", **headers}
-    with server.client.stream(method, path.format(**given), headers=headers, **body) as response:
+    with server.client.stream(method, path.format(**given) + query, headers=headers, **body) as response:
         if response.headers.get("content-type") != "application/problem+json":
             return response.status_code, ""
         response.read()
@@ -184,6 +184,17 @@ def test_every_route_has_a_row_and_asks_for_what_it_says() -> None:
     }
     assert found == {row: scope for row, (scope, _) in EVERY.items()}
     assert {path for (_, path), (scope, _) in EVERY.items() if scope is None} == PUBLIC - {"/openapi.json"}
+
+
+OPEN = {"/healthz", "/readyz", "/metrics", "/v1/traces", "/v1/metrics", "/v1/logs"}
+"""Routes whose callers may add query parameters of their own."""
+
+
+@pytest.mark.parametrize("row", ROWS, ids=" ".join)
+def test_a_query_parameter_that_a_route_does_not_take_is_refused(server: Served, row: tuple[str, str]) -> None:
+    method, path = row
+    status, code = ask(server, (method, path), bearer(token("acme", SCOPES)), query="?zzz=1")
+    assert ((status, code) == (422, "invalid")) == (path not in OPEN)
 
 
 NOW = int(time.time())

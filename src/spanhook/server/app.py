@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from fastapi.routing import APIRoute
@@ -21,9 +21,10 @@ from spanhook.server.measuring import Measures
 from spanhook.server.needs import needs_of
 from spanhook.server.openid import OpenID
 from spanhook.server.pages import PAGE_ROUTERS, problem_page
+from spanhook.server.parameters import only_known
 from spanhook.server.problems import Code, Mistake, Problem, unavailable
 from spanhook.server.rates import Rates
-from spanhook.server.routes import ROUTERS
+from spanhook.server.routes import OPEN, ROUTERS
 from spanhook.server.services import Services
 from spanhook.server.settings import ServerSettings
 from spanhook.server.tokens import TokenVerifier
@@ -76,7 +77,9 @@ def routed(services: Services) -> FastAPI:
         separate_input_output_schemas=False,
     )
     app.state.services = services
-    for router in (*ROUTERS, *PAGE_ROUTERS):
+    for router in ROUTERS:
+        app.include_router(router, dependencies=() if router in OPEN else [Depends(only_known)])
+    for router in PAGE_ROUTERS:
         app.include_router(router)
     for route in (*api_routes(), *page_routes()):
         if route.path not in PUBLIC and needs_of(route) is None:

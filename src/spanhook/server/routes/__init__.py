@@ -31,5 +31,7 @@ ROUTERS: tuple[APIRouter, ...] = (
     telemetry.router,
     webhooks.router,
 )
+OPEN = (health.router, telemetry.router)
+"""Those whose callers, such as probes and exporters, may add query parameters of their own."""
 
-__all__ = ["ROUTERS"]
+__all__ = ["OPEN", "ROUTERS"]
