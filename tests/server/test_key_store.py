@@ -51,7 +51,7 @@ async def test_only_scopes_that_there_are_can_be_given(database: Database) -> No
 
 async def test_the_secret_is_nowhere_in_the_database(database: Database) -> None:
     text, _ = await KeyStore(database).create(LOCAL, "ci", "acme", ["hooks:read"])
-    secret = text.rpartition("_")[2]
+    secret = text.split("_", 2)[2]
     for table in tables.metadata.sorted_tables:
         async with database.reading() as connection:
             rows = (await connection.execute(select(table))).all()
