@@ -370,5 +370,6 @@ def main() -> NoReturn:
 
 
 def _fail(message: str, code: int) -> NoReturn:
-    click.echo(f"spanhook: {' '.join(message.split())}", err=True)
+    lines = [" ".join(line.split()) for line in message.splitlines() if line.strip()]
+    click.echo("spanhook: " + "\n  ".join(lines), err=True)
     sys.exit(code)

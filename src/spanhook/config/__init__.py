@@ -3,6 +3,7 @@
 from spanhook.config.file import ConfigurationFile, load_file, read_file, schema
 from spanhook.config.instrumenting import Given, in_force, instrument, limits_of, uninstrument
 from spanhook.config.locating import locate
+from spanhook.config.other_files import read_model
 from spanhook.config.own_hooks import OwnHooks, load_own
 from spanhook.config.policies import SETTINGS as SHARED_SETTINGS
 from spanhook.config.policies import Shared, built_policies, checked_policies, read_policies
@@ -30,6 +31,7 @@ __all__ = [
     "load_own",
     "locate",
     "read_file",
+    "read_model",
     "read_policies",
     "require_bound",
     "scheduler",

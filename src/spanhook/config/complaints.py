@@ -45,7 +45,8 @@ def _message(one: Mapping[str, Any], model: type[BaseModel]) -> str:
         return f"unknown key{_instead(str(loc[-1]), _model_at(model, loc[:-1]))}"
     if kind == "missing":
         return f"missing; add {loc[-1]}: ..."
-    value = f"{_short(one['input'])}: " if "input" in one else ""
+    of_keys = kind == "value_error" and _model_at(model, loc) is not None  # said of several keys, which it names
+    value = f"{_short(one['input'])}: " if "input" in one and not of_keys else ""
     if kind in EXPECTED:
         return f"{value}expected {EXPECTED[kind]}"
     said = said.removeprefix("Value error, ").removeprefix("Assertion failed, ")

@@ -113,8 +113,13 @@ def content_of(path: str) -> bytes:
     return content
 
 
-def read(path: str) -> Document:
+def read(path: str, such_as: str = "version: 1 and policies", *, may_be_empty: bool = False) -> Document:
     """Read a file: TOML or JSON by its suffix, otherwise YAML. Of ``pyproject.toml``, only the table ``tool.spanhook``.
+
+    Args:
+        path: The file.
+        such_as: Keys that it may have, for messages.
+        may_be_empty: Whether it may have none.
 
     Raises:
         ConfigurationError: The file is missing or cannot be read, or a package is not installed.
@@ -137,9 +142,11 @@ def read(path: str) -> Document:
         from spanhook.config import yaml_nodes
 
         data, lines = yaml_nodes.parse(shown(path), text)
-    if not data or not isinstance(data, dict):
+    if data is None and may_be_empty:
+        data = dict[str, Any]()
+    elif not data or not isinstance(data, dict):
         said = "is empty" if data is None or data == {} else f"is a {type(cast('object', data)).__name__}"
-        message = f"{said}; expected keys such as version: 1 and policies"
+        message = f"{said}; expected keys such as {such_as}"
         raise ConfigurationFileError([Mistake(shown(path), 1, "", message)])
     return Document(path, cast("dict[str, Any]", data), lines, content)
 

@@ -3,11 +3,12 @@
 import os
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from spanhook.config import read_model
 from spanhook.errors import ConfigurationError
 from spanhook.schedules import CronEntry
 from spanhook.server.addresses import is_loopback, is_secure, is_unspecified
@@ -234,14 +235,9 @@ def read_settings(file: str | Path | None = None, **given: Any) -> ServerSetting
         ConfigurationError: The file cannot be read, a field is unknown or has an invalid value, or the server would be
             open to strangers.
     """
-    fields: Any = {}
-    if file is not None:
-        fields = _read(Path(file))
-    try:
-        settings = ServerSettings.model_validate({**fields, **{k: v for k, v in given.items() if v is not None}})
-    except ValidationError as error:
-        where = f"{file}: " if file is not None else ""
-        raise ConfigurationError(f"{where}{_mistakes(error)}") from None
+    chosen = {name: value for name, value in given.items() if value is not None}
+    path = None if file is None else str(file)
+    settings = read_model(ServerSettings, path, chosen, "port: 8321 and api_keys: true")
     settings.check()
     return settings
 
@@ -272,32 +268,3 @@ def secret_in(variable: str, who: str) -> bytes:
             f"the environment variable {variable!r} {state}; {who} a secret of at least {LEAST_SECRET} bytes"
         )
     return secret
-
-
-def _read(file: Path) -> Any:
-    import yaml
-
-    try:
-        fields = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigurationError(f"{file} cannot be read: {error}") from None
-    if fields is None:
-        return {}
-    if not isinstance(fields, dict):
-        raise ConfigurationError(f"{file}: expected a mapping with settings of the server, such as port: 8321")
-    return cast("dict[str, Any]", fields)
-
-
-def _mistakes(error: ValidationError) -> str:
-    return "; ".join(
-        ": ".join(filter(None, (".".join(map(str, one["loc"])), _said(one["type"], one["loc"], one["msg"]))))
-        for one in error.errors(include_url=False, include_context=False, include_input=False)
-    )
-
-
-def _said(kind: str, where: tuple[int | str, ...], message: str) -> str:
-    if kind == "extra_forbidden":
-        known = {"tokens": Tokens, "retention": Retention, "login": Login, "cron": CronEntry}
-        model = known.get(str(where[0]), ServerSettings) if len(where) > 1 else ServerSettings
-        return f"unknown setting; expected some of {', '.join(model.model_fields)}"
-    return message.removeprefix("Value error, ")
