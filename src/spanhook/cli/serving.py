@@ -17,7 +17,7 @@ T = TypeVar("T")
 _DATABASE = click.option(
     "--database", metavar="URL", help="sqlite:///FILE or postgresql://...; default: sqlite:///spanhook.db."
 )
-_FILE = click.option("--config", "file", metavar="FILE", help="Settings of the server, in YAML.")
+_FILE = click.option("--config", "file", metavar="FILE", help="Settings of the server, in YAML, JSON or TOML.")
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 _EXPORT_S = 1.5

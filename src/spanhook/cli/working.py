@@ -11,7 +11,7 @@ from spanhook.cli.serving import named_agents, with_agents
 @click.command(short_help="Run the jobs that a server with --queue leaves to workers.")
 @click.option("--queue", metavar="URL", help="Where jobs come from: redis://... or postgresql://...")
 @click.option("--database", metavar="URL", help="The server's database; default: sqlite:///spanhook.db.")
-@click.option("--config", "file", metavar="FILE", help="Settings of the server, in YAML.")
+@click.option("--config", "file", metavar="FILE", help="Settings of the server, in YAML, JSON or TOML.")
 @click.option("--agent", "agents", multiple=True, metavar="NAME=TARGET", help="An agent: support=./app.py:graph.")
 @click.option("--concurrency", type=click.IntRange(1, 1000), help="How many jobs run at a time; default: 16.")
 @click.option(
