@@ -130,6 +130,8 @@ THROUGH = {
     "concurrency/coroutines": "gating/test_hosts",
     "concurrency/remote": "gating/test_hosts",
     "concurrency/waiting": "conformance/test_trio",
+    "cli/approving": "cli/test_approvals",
+    "cli/stacking": "cli/test_stack",
     "cli/texts": "cli/test_load",
     "store/control/run_search": "store/control/test_run_filters",
     "config/building": "config/test_checking",

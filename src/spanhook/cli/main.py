@@ -1,13 +1,13 @@
 """The command ``spanhook``: parses, calls, prints. What is called is imported by the command that needs it."""
 
 import sys
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any, NoReturn, get_args
 
 import click
 
+from spanhook.cli.approving import approvals
 from spanhook.cli.serving import serve
+from spanhook.cli.stacking import down, status, up
 from spanhook.cli.working import worker
 from spanhook.errors import RequirementError, SpanhookError
 from spanhook.settings import Mode
@@ -158,56 +158,6 @@ def replay(files: tuple[str, ...], compare: bool, as_json: bool, **given: Any) -
     return run_replay(files, compare, as_json, **given)
 
 
-_FILE = click.option(
-    "--file",
-    type=click.Path(path_type=Path),
-    help="The compose file; default: one in the working directory or above, otherwise spanhook's own.",
-)
-_ADDRESS = click.option(
-    "--address", "addresses", multiple=True, metavar="NAME=URL", help="Address of a service, if not the default one."
-)
-
-
-@cli.command(short_help="Start the stack that shows everything in Grafana.")
-@_FILE
-@click.option(
-    "--profile",
-    "profiles",
-    multiple=True,
-    metavar="NAME",
-    help="Also start these services: demo, scale or state; can be repeated.",
-)
-@_ADDRESS
-@click.option(
-    "--timeout", default=180.0, show_default=True, type=click.FloatRange(0), metavar="SECONDS", help="How long to wait."
-)
-def up(file: Path | None, profiles: tuple[str, ...], addresses: tuple[str, ...], timeout: float) -> int:
-    """Start collector, Tempo, Prometheus, Loki and Grafana, and print their addresses."""
-    from spanhook.cli.stack import run_up
-
-    return run_up(file, profiles, addresses, timeout)
-
-
-@cli.command()
-@_FILE
-@click.option("--volumes", is_flag=True, help="Also delete the stored data.")
-def down(file: Path | None, volumes: bool) -> int:
-    """Stop the services that `spanhook up` has started."""
-    from spanhook.cli.stack import run_down
-
-    return run_down(file, volumes=volumes)
-
-
-@cli.command()
-@_ADDRESS
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def status(addresses: tuple[str, ...], as_json: bool) -> int:
-    """Show which services of the stack answer."""
-    from spanhook.cli.stack import run_status
-
-    return run_status(addresses, as_json)
-
-
 @cli.group(invoke_without_command=True)
 @click.pass_context
 def config(ctx: click.Context) -> None:
@@ -273,85 +223,8 @@ def audit_verify(files: tuple[str, ...], key_env: str, heads: tuple[str, ...], p
     return run_verify(files, key_env, heads, partial, as_json)
 
 
-_STORE = click.option("--store", default="", metavar="ADDRESS", help="The store, such as sqlite:///spanhook.db.")
-_IN_FILE = click.option("--config", default="", metavar="FILE", help="The configuration file that names the store.")
-_AS = click.option("--as", "by", default="", metavar="USER", help="Who answers; the user of this command unless given.")
-_REASON = click.option("--reason", default="", metavar="TEXT", help="Why, for whoever asked.")
-
-
-@cli.group(invoke_without_command=True)
-@click.pass_context
-def approvals(ctx: click.Context) -> None:
-    """Show and answer requests for approval."""
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
-
-
-@approvals.command(name="list")
-@_STORE
-@_IN_FILE
-@click.option("--all", "everything", is_flag=True, help="Also those that are not open any more.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def approvals_list(store: str, config: str, everything: bool, as_json: bool) -> int:
-    """List the requests that are open."""
-    from spanhook.cli.approvals import opened, show_all
-
-    return show_all(opened(store, config), None if everything else "pending", as_json)
-
-
-@approvals.command(name="show")
-@click.argument("id")
-@_STORE
-@_IN_FILE
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def approvals_show(id: str, store: str, config: str, as_json: bool) -> int:
-    """Show the request ID with its arguments."""
-    from spanhook.cli.approvals import opened, show_one
-
-    return _answering(lambda: show_one(opened(store, config), id, as_json))
-
-
-@approvals.command(name="approve")
-@click.argument("ids", nargs=-1, required=True)
-@_STORE
-@_IN_FILE
-@_AS
-@_REASON
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def approvals_approve(ids: tuple[str, ...], store: str, config: str, by: str, reason: str, as_json: bool) -> int:
-    """Approve the requests IDS. The exit code is 1 if one cannot be answered."""
-    from spanhook.cli.approvals import answer, opened
-
-    return _answering(lambda: answer(opened(store, config), ids, approve=True, by=by, reason=reason, as_json=as_json))
-
-
-@approvals.command(name="deny")
-@click.argument("ids", nargs=-1, required=True)
-@_STORE
-@_IN_FILE
-@_AS
-@_REASON
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def approvals_deny(ids: tuple[str, ...], store: str, config: str, by: str, reason: str, as_json: bool) -> int:
-    """Deny the requests IDS. The exit code is 1 if one cannot be answered."""
-    from spanhook.cli.approvals import answer, opened
-
-    return _answering(lambda: answer(opened(store, config), ids, approve=False, by=by, reason=reason, as_json=as_json))
-
-
-def _answering(command: Callable[[], int]) -> int:
-    """Run a command that exits with 1 if a request cannot be answered, and with 3 if the store is away."""
-    from spanhook.errors import StoreError
-    from spanhook.store import ApprovalError
-
-    try:
-        return command()
-    except (ApprovalError, StoreError) as error:
-        _fail(str(error), 1)
-
-
-cli.add_command(serve)
-cli.add_command(worker)
+for command in (up, down, status, approvals, serve, worker):
+    cli.add_command(command)
 
 
 def main() -> NoReturn:
