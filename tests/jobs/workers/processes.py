@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,8 +93,15 @@ _SERVED: tuple[tuple[str, str, Retry], ...] = (
 )
 
 
+@asynccontextmanager
+async def worker(place: Place, *options: str) -> AsyncGenerator[subprocess.Popen[str]]:
+    """``worker_process``, while the event loop goes on: what ``serving`` has begun to write would keep it waiting."""
+    with ExitStack() as stack:
+        yield await asyncio.to_thread(stack.enter_context, worker_process(place, *options))
+
+
 @contextmanager
-def worker(place: Place, *options: str) -> Generator[subprocess.Popen[str]]:
+def worker_process(place: Place, *options: str) -> Generator[subprocess.Popen[str]]:
     """A worker that takes jobs; it is killed at the end unless it has ended."""
     given = ["--config", place.settings(), "--lease", "8", *options]
     with subprocess.Popen(
