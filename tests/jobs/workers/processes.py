@@ -14,7 +14,7 @@ from typing import Any
 from spanhook.jobs import Agent, Job, QueuedRunner, Retry, RunnerSettings, load_agent
 
 AGENTS = '''
-import asyncio, os
+import asyncio, os, time
 from pathlib import Path
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
@@ -42,6 +42,20 @@ async def working(given):
         raise
     note("end", given["name"])
     return given["name"]
+
+async def stubborn(given):
+    """Never end."""
+    note("start", given["name"])
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+
+async def threaded(given):
+    """Leave a thread behind."""
+    note("start", given["name"])
+    await asyncio.to_thread(time.sleep, 3600)
 
 async def telling(given):
     yield "hello "
@@ -90,6 +104,8 @@ _SERVED: tuple[tuple[str, str, Retry], ...] = (
     ("working", "working", "safe"),
     ("once", "working", "never"),
     ("telling", "telling", "never"),
+    ("stubborn", "stubborn", "never"),
+    ("threaded", "threaded", "never"),
 )
 
 

@@ -1,11 +1,14 @@
 """Jobs over real queues, with workers in processes of their own that end in every way."""
 
 import asyncio
+import re
 import signal
+import sqlite3
 import subprocess
 import time
 from collections import Counter
-from contextlib import AsyncExitStack
+from collections.abc import Generator
+from contextlib import AsyncExitStack, closing, contextmanager
 from typing import Any
 
 import pytest
@@ -28,11 +31,11 @@ def words(place: Place, name: str) -> list[str]:
     return [word for word, one, _ in place.ledger() if one == name]
 
 
-def told_to_stop(process: subprocess.Popen[str]) -> str:
+def told_to_stop(process: subprocess.Popen[str], *, code: int = 0) -> str:
     """What a worker has printed that was told to stop."""
     process.send_signal(signal.SIGTERM)
     printed, _ = process.communicate(timeout=60)
-    assert process.returncode == 0, printed
+    assert process.returncode == code, printed
     return printed
 
 
@@ -144,6 +147,50 @@ async def test_a_worker_that_is_told_to_stop_ends_its_jobs_or_records_them(place
             await ended(process)
     assert words(place, "short") == ["start", "end"]
     assert words(place, "once") == ["start", "cancelled"]
+
+
+async def test_what_does_not_heed_its_cancellation_does_not_keep_the_worker(place: Place) -> None:
+    async with serving(place) as runner:
+        async with worker(place, "--drain", "0") as process:
+            (stubborn,) = await submitted(runner, "stubborn", work("stubborn", 0))
+            (threaded,) = await submitted(runner, "threaded", work("threaded", 0))
+            await until(lambda: len(place.ledger()) == 2)
+            printed = await asyncio.to_thread(told_to_stop, process, code=1)
+        ends = [(one.status, one.error_type) for one in await finished(runner, [stubborn, threaded])]
+    assert ends == [("failed", "ProcessEnded"), ("failed", "Drained")]
+    waits = f"job {stubborn.job_id} goes on although it is cancelled; it waits in\n"
+    assert re.search(rf"jobs\.stop(.*\n)*.*{waits}(  .*\n)*  {place.folder}/agents\.py:\d+ stubborn\n", printed), printed
+    assert "the process goes on 15 s after it was told to end" in printed
+
+
+async def test_a_process_that_stands_still_in_the_database_does_not_keep_the_worker(place: Place) -> None:
+    async with serving(place) as runner:
+        async with worker(place, "--drain", "0") as process:
+            (job,) = await submitted(runner, "working", work("long", 3600))
+            await until(lambda: words(place, "long") == ["start"])
+            with _writing(place, job):
+                process.send_signal(signal.SIGTERM)
+                await asyncio.to_thread(process.communicate, timeout=60)
+        await until(lambda: words(place, "long") == ["start", "cancelled"])
+        async with worker(place) as process:  # another one takes it
+            await until(lambda: words(place, "long") == ["start", "cancelled", "start"])
+            await runner.cancel(job.job_id)
+            await ended(process)
+
+
+@contextmanager
+def _writing(place: Place, job: Job) -> Generator[None]:
+    """A transaction that does not end, and holds what a worker needs to write of a job."""
+    if place.database.startswith("sqlite"):
+        with closing(sqlite3.connect(place.folder / "spanhook.db", timeout=60, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            yield
+        return
+    import psycopg
+
+    with psycopg.connect(place.database) as connection:
+        connection.execute("SELECT * FROM spanhook_jobs WHERE job_id = %s FOR UPDATE", (job.job_id,))
+        yield
 
 
 async def test_what_the_queue_has_lost_is_enqueued_again(place: Place) -> None:

@@ -3,7 +3,9 @@
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 from spanhook.jobs.agents import Agent
@@ -41,6 +43,7 @@ async def work(
     started: Callable[[str, str], None],
     *,
     told: Callable[[Any, Job], None] | None = None,
+    stopping: Callable[[], object] | None = None,
 ) -> None:
     """Run jobs until SIGTERM or SIGINT.
 
@@ -49,6 +52,7 @@ async def work(
         agents: The agents, by name.
         started: Called with the addresses of queue and database, once jobs are taken.
         told: As of ``SQLJobs``: told of each change of a job, in its transaction.
+        stopping: Called by the handler of such a signal, at once even if something blocks the event loop.
 
     Raises:
         ConfigurationError: An address cannot be used.
@@ -57,8 +61,7 @@ async def work(
     from spanhook.jobs.sql_jobs import SQLJobs
 
     stop = asyncio.Event()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(name, stop.set)
+    _heed(stop, stopping)
     queue = JobQueue(settings.queue)
     database = await Database.open(settings.database)
     jobs = SQLJobs(database, told=told)
@@ -73,6 +76,20 @@ async def work(
         await runner.close()
         await queue.close()
         await database.close()
+
+
+def _heed(stop: asyncio.Event, stopping: Callable[[], object] | None) -> None:
+    """Set the event when the process is told to end."""
+    loop = asyncio.get_running_loop()
+
+    def heard(_number: int, _frame: FrameType | None) -> None:
+        if stopping is not None:
+            stopping()
+        with suppress(RuntimeError):  # the loop is closed: it has been heeded
+            loop.call_soon_threadsafe(stop.set)
+
+    for name in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(name, heard)
 
 
 async def _connected(queue: JobQueue, stop: asyncio.Event) -> bool:
