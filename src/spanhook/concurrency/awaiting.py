@@ -8,7 +8,7 @@ from types import CodeType, FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-_DEEPEST, _SHOWN = 200, 12
+_DEEPEST, _SHOWN = 2_000, 12
 _REST: Any = (("cr_frame", "cr_await"), ("gi_frame", "gi_yieldfrom"), ("ag_frame", "ag_await"))
 _awaited: "WeakKeyDictionary[asyncio.Task[Any], asyncio.Task[Any]]" = WeakKeyDictionary()
 """Which task another one waits for, where the event loop does not know it."""
@@ -62,15 +62,19 @@ def place(code: CodeType, line: int | None) -> str:
 
 
 def _places(awaited: Any) -> list[str]:
-    """The frames of a coroutine and of what it awaits, without asyncio's own."""
+    """The frames of a coroutine and of what it awaits, without those that only wait."""
     found = list[str]()
     for _ in range(_DEEPEST):
         if awaited is None:
             break
         frame, awaited = _suspended(awaited)
-        if frame is not None and not frame.f_globals.get("__name__", "").startswith("asyncio."):
+        if frame is not None and not _is_waiting_itself(frame.f_globals.get("__name__", "")):
             found.append(place(frame.f_code, frame.f_lineno))
     return found
+
+
+def _is_waiting_itself(module: str) -> bool:
+    return module == __name__ or module.startswith("asyncio.")
 
 
 def _suspended(awaited: Any) -> tuple[FrameType | None, Any]:
