@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from spanhook.concurrency import ended, given_up, where
+from spanhook.concurrency import ended, give_up, where
+from spanhook.diagnostics import internal
 
 pytestmark = pytest.mark.anyio
 
@@ -121,7 +122,10 @@ async def test_who_waits_for_a_task_is_cancelled_without_it() -> None:
     await ended(inner)
 
 
-async def test_tasks_are_cancelled_again_and_then_given_up() -> None:
+async def test_tasks_are_cancelled_again_and_then_given_up(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(internal, "fatal", False)
     heard = Counter[str]()
 
     async def stubborn(name: str, times: int) -> None:
@@ -135,7 +139,11 @@ async def test_tasks_are_cancelled_again_and_then_given_up() -> None:
     await asyncio.sleep(0)
     for task in tasks:
         task.cancel()
-    left = [task.get_name() for task in await given_up(tasks, (0.05, 0.05))]
+    await give_up(tasks, (0.05, 0.05), "tests.stop", "task")
     await asyncio.wait(tasks)  # "c" heeds the third
-    assert (left, heard) == (["c"], {"a": 1, "b": 2, "c": 3})
-    assert not await given_up((), (3600,))
+    assert heard == {"a": 1, "b": 2, "c": 3}
+    assert internal.counts.pop("tests.stop") == 1
+    (line,) = (one for one in caplog.text.splitlines() if "goes on" in one)
+    assert line == "TimeoutError: task c goes on although it is cancelled; it waits in"
+    assert f"  {__file__}:{stubborn.__code__.co_firstlineno + 3} stubborn\n" in f"{caplog.text}\n"
+    await give_up((), (3600,), "tests.stop", "task")

@@ -198,6 +198,7 @@ async def test_where_a_job_waits_that_does_not_end_is_said(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(internal, "fatal", False)
+    monkeypatch.setattr(internal, "_seen", set[str]())
     monkeypatch.setattr("spanhook.jobs.working._STOPS_S", (0.05, 0.05))
     enough = asyncio.Event()
 

@@ -162,6 +162,7 @@ async def test_what_goes_on_although_it_is_cancelled_does_not_stop_the_end(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(internal, "fatal", False)
+    monkeypatch.setattr(internal, "_seen", set[str]())
     monkeypatch.setattr("spanhook.schedules.scheduler._STOPS_S", (0.05, 0.05))
     began, enough, clock = asyncio.Event(), asyncio.Event(), Clock()
 

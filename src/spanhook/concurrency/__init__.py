@@ -1,7 +1,7 @@
 """Threads, event loops and coroutines, for asyncio and Trio. Knows nothing of hooks."""
 
 from spanhook.concurrency.async_library import is_being_cancelled, is_cancellation, running, running_loop, under_trio
-from spanhook.concurrency.awaiting import ended, given_up, where
+from spanhook.concurrency.awaiting import ended, give_up, where
 from spanhook.concurrency.coroutines import astep, drive, park, rest, step
 from spanhook.concurrency.ending import Ending
 from spanhook.concurrency.loops import OwnLoop, block_on, private_loops, ready_for_exit
@@ -27,7 +27,7 @@ __all__ = [
     "cross_loop_hint",
     "drive",
     "ended",
-    "given_up",
+    "give_up",
     "is_being_cancelled",
     "is_cancellation",
     "park",

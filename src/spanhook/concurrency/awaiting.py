@@ -3,12 +3,14 @@
 import asyncio
 import gc
 import inspect
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from types import CodeType, FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-_DEEPEST, _SHOWN = 2_000, 12
+from spanhook.diagnostics import internal
+
+_DEEPEST, _SHOWN, _TOLD = 2_000, 12, 10
 _REST: Any = (("cr_frame", "cr_await"), ("gi_frame", "gi_yieldfrom"), ("ag_frame", "ag_await"))
 _awaited: "WeakKeyDictionary[asyncio.Task[Any], asyncio.Task[Any]]" = WeakKeyDictionary()
 """Which task another one waits for, where the event loop does not know it."""
@@ -25,17 +27,14 @@ async def ended(task: "asyncio.Task[Any]") -> None:
         _awaited.pop(caller, None)
 
 
-async def given_up(
-    tasks: "Collection[asyncio.Task[Any]]", waits_s: Sequence[float]
-) -> "Collection[asyncio.Task[Any]]":
-    """Wait for tasks that were cancelled, and cancel them again whenever a wait is over.
+async def give_up(tasks: "Iterable[asyncio.Task[Any]]", waits_s: Sequence[float], component: str, what: str) -> None:
+    """Wait for tasks that were cancelled, cancel them again whenever a wait is over, and tell of those that go on.
 
     Args:
-        tasks: The tasks.
+        tasks: The tasks; their names say whose they are.
         waits_s: How long each wait is, in seconds.
-
-    Returns:
-        Those that go on nevertheless.
+        component: What is reported.
+        what: What a task is, for the message.
     """
     left = set(tasks)
     for seconds in waits_s:
@@ -43,7 +42,12 @@ async def given_up(
             _, left = await asyncio.wait(left, timeout=seconds)
         for task in left:
             task.cancel()
-    return left
+    if left:
+        internal.report(component, TimeoutError("\n".join(_goes_on(one, what) for one in list(left)[:_TOLD])))
+
+
+def _goes_on(task: "asyncio.Task[Any]", what: str) -> str:
+    return f"{what} {task.get_name()} goes on although it is cancelled; it waits in\n{where(task)}"
 
 
 def where(task: "asyncio.Task[Any]") -> str:

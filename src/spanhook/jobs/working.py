@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
-from spanhook.concurrency import given_up, where
+from spanhook.concurrency import give_up
 from spanhook.diagnostics import internal
 from spanhook.errors import StoreError
 from spanhook.jobs._plain import plain
@@ -91,9 +91,7 @@ class Work:
             await asyncio.wait(list(self._tasks.values()), timeout=drain_s)
         for job_id in list(self._tasks):
             self.stop(job_id)
-        for task in await given_up(self._tasks.values(), _STOPS_S):
-            said = f"job {task.get_name()} goes on although it is cancelled; it waits in\n{where(task)}"
-            internal.report("jobs.stop", TimeoutError(said))
+        await give_up(self._tasks.values(), _STOPS_S, "jobs.stop", "job")
 
     def begin(self, job: Job) -> None:
         """Run a job that this process has claimed, when there is room."""

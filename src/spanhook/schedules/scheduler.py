@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from spanhook import semconv
-from spanhook.concurrency import given_up, where
+from spanhook.concurrency import give_up
 from spanhook.diagnostics import internal
 from spanhook.errors import Reject, StoreError
 from spanhook.gating import Measures
@@ -95,9 +95,7 @@ class Scheduler:
         left = list(self._tasks)
         for task in left:
             task.cancel(_DRAIN)
-        for task in await given_up(left, _STOPS_S):
-            said = f"schedule {task.get_name()} goes on although it is cancelled; it waits in\n{where(task)}"
-            internal.report("schedules.stop", TimeoutError(said))
+        await give_up(left, _STOPS_S, "schedules.stop", "schedule")
         await asyncio.to_thread(self._states.close)
 
     def replace(self, entries: Iterable[CronEntry]) -> None:

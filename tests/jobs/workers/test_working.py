@@ -49,33 +49,31 @@ async def submitted(runner: QueuedRunner, agent: str, *given: dict[str, Any]) ->
 
 
 async def test_a_job_runs_in_a_worker_and_its_events_are_read_here(place: Place) -> None:
-    async with serving(place) as runner:
-        async with worker(place) as process:
-            job = await runner.submit(new_job("telling", None))
-            assert job.status == "queued"
-            events = [event async for event in runner.events(job.job_id)]
-            assert [event.id for event in events] == list(range(1, len(events) + 1))
-            told = [(event.type, event.data.get("status") or event.data.get("text")) for event in events]
-            assert told[:2] == [("status", "queued"), ("status", "running")]
-            assert told[-2:] == [("status", "completed"), ("done", "completed")]
-            assert {"text:delta", "tool:call", "tool:result"} <= {what for what, _ in told}
-            (done,) = await finished(runner, [job])
-            assert done.tools == ("traced",)
-            assert await runner._queue.ready() == 0
-            assert await ended(process) == ""
+    async with serving(place) as runner, worker(place) as process:
+        job = await runner.submit(new_job("telling", None))
+        assert job.status == "queued"
+        events = [event async for event in runner.events(job.job_id)]
+        assert [event.id for event in events] == list(range(1, len(events) + 1))
+        told = [(event.type, event.data.get("status") or event.data.get("text")) for event in events]
+        assert told[:2] == [("status", "queued"), ("status", "running")]
+        assert told[-2:] == [("status", "completed"), ("done", "completed")]
+        assert {"text:delta", "tool:call", "tool:result"} <= {what for what, _ in told}
+        (done,) = await finished(runner, [job])
+        assert done.tools == ("traced",)
+        assert await runner._queue.ready() == 0
+        assert await ended(process) == ""
 
 
 async def test_no_job_is_lost_with_a_worker_that_is_killed(place: Place) -> None:
-    async with serving(place) as runner:
-        async with AsyncExitStack() as stack:
-            killed, other = [await stack.enter_async_context(worker(place, "--concurrency", "3")) for _ in range(2)]
-            again = await submitted(runner, "working", *(work(f"again-{n}", 0.4) for n in range(12)))
-            once = await submitted(runner, "once", *(work(f"once-{n}", 0.4) for n in range(6)))
-            await until(lambda: sum(1 for word, _, pid in place.ledger() if (word, pid) == ("start", killed.pid)) > 1)
-            killed.kill()
-            assert {job.status for job in await finished(runner, again)} == {"completed"}
-            of_once = await finished(runner, once)
-            await ended(other)
+    async with serving(place) as runner, AsyncExitStack() as stack:
+        killed, other = [await stack.enter_async_context(worker(place, "--concurrency", "3")) for _ in range(2)]
+        again = await submitted(runner, "working", *(work(f"again-{n}", 0.4) for n in range(12)))
+        once = await submitted(runner, "once", *(work(f"once-{n}", 0.4) for n in range(6)))
+        await until(lambda: sum(1 for word, _, pid in place.ledger() if (word, pid) == ("start", killed.pid)) > 1)
+        killed.kill()
+        assert {job.status for job in await finished(runner, again)} == {"completed"}
+        of_once = await finished(runner, once)
+        await ended(other)
     ends = Counter(name for word, name, _ in place.ledger() if word == "end")
     assert set(ends) >= {f"again-{n}" for n in range(12)}
     for job in await _of(place, again + once):
@@ -159,7 +157,8 @@ async def test_what_does_not_heed_its_cancellation_does_not_keep_the_worker(plac
         ends = [(one.status, one.error_type) for one in await finished(runner, [stubborn, threaded])]
     assert ends == [("failed", "ProcessEnded"), ("failed", "Drained")]
     waits = f"job {stubborn.job_id} goes on although it is cancelled; it waits in\n"
-    assert re.search(rf"jobs\.stop(.*\n)*.*{waits}(  .*\n)*  {place.folder}/agents\.py:\d+ stubborn\n", printed), printed
+    found = re.search(rf"jobs\.stop(.*\n)*.*{waits}(  .*\n)*  {place.folder}/agents\.py:\d+ stubborn\n", printed)
+    assert found, printed
     assert "the process goes on 15 s after it was told to end" in printed
 
 
