@@ -2,8 +2,8 @@
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -58,10 +58,19 @@ async def work(
         ConfigurationError: An address cannot be used.
         StoreError: The database cannot be used now.
     """
+    with _told_to_stop(stopping) as stop:
+        await _work(settings, agents, started, told, stop)
+
+
+async def _work(
+    settings: WorkerSettings,
+    agents: Mapping[str, Agent],
+    started: Callable[[str, str], None],
+    told: Callable[[Any, Job], None] | None,
+    stop: asyncio.Event,
+) -> None:
     from spanhook.jobs.sql_jobs import SQLJobs
 
-    stop = asyncio.Event()
-    _heed(stop, stopping)
     queue = JobQueue(settings.queue)
     database = await Database.open(settings.database)
     jobs = SQLJobs(database, told=told)
@@ -78,18 +87,22 @@ async def work(
         await database.close()
 
 
-def _heed(stop: asyncio.Event, stopping: Callable[[], object] | None) -> None:
-    """Set the event when the process is told to end."""
-    loop = asyncio.get_running_loop()
+@contextmanager
+def _told_to_stop(stopping: Callable[[], object] | None) -> Generator[asyncio.Event]:
+    """An event that is set when the process is told to end."""
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
 
     def heard(_number: int, _frame: FrameType | None) -> None:
         if stopping is not None:
             stopping()
-        with suppress(RuntimeError):  # the loop is closed: it has been heeded
-            loop.call_soon_threadsafe(stop.set)
+        loop.call_soon_threadsafe(stop.set)
 
-    for name in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(name, heard)
+    before = {name: signal.signal(name, heard) for name in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield stop
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
 
 
 async def _connected(queue: JobQueue, stop: asyncio.Event) -> bool:
