@@ -120,7 +120,10 @@ async def agent(given):
 @pytest.mark.slow
 def test_an_agent_that_blocks_the_event_loop_does_not_keep_the_server(tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(BLOCKING)
-    with command(tmp_path, "--agent", "blocking=./app.py:agent") as (process, url), httpx.Client(base_url=url) as client:
+    with (
+        command(tmp_path, "--agent", "blocking=./app.py:agent") as (process, url),
+        httpx.Client(base_url=url) as client,
+    ):
         with pytest.raises(httpx.ReadTimeout):
             client.post("/v1/agents/blocking", json={"input": 1}, timeout=1)
         assert process.stdout is not None
