@@ -2,13 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
 
 import spanhook
 from spanhook import Hooks, Operation
+from spanhook.diagnostics import internal
 from spanhook.engine import registry
 from spanhook.jobs import (
     Agent,
@@ -164,6 +165,58 @@ async def test_an_agent_that_goes_on_although_it_is_cancelled_does_not_stop_the_
         await until(lambda: runner.running)
         await runner.close()
         assert (swallowed, store._jobs[job.job_id].status) == ([1], "failed")
+
+
+@pytest.mark.parametrize("call", ["append", "renew"])
+async def test_a_store_that_does_not_answer_does_not_stop_the_end(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(internal, "fatal", False)
+    for name in ("working._STOPS_S", "runner._LAST_S", "keeping._LAST_WRITES_S"):
+        monkeypatch.setattr(f"spanhook.jobs.{name}", (0.05, 0.05) if name == "working._STOPS_S" else 0.05)
+    hung, answers = asyncio.Event(), asyncio.Event()
+
+    async def hanging(*_given: Any) -> Any:
+        hung.set()
+        await answers.wait()
+        return frozenset()
+
+    shared, agents = Shared(), {"a": Agent("a", Agents())}
+    monkeypatch.setattr(shared.log if call == "append" else shared.store, call, hanging)
+    try:
+        async with ending(Runner(agents, shared.store, shared.log, RunnerSettings(drain_s=0))) as runner:
+            job = await runner.submit(new_job("a", None))
+            await until(lambda: runner.running and hung.is_set())
+        assert shared.store._jobs[job.job_id].status == "failed"
+        reported = {"jobs.stop": 1, "jobs.events": 1} if call == "append" else {}
+        assert (dict(internal.counts), internal.lost["jobs.events"]) == (reported, 4 if call == "append" else 0)
+    finally:
+        answers.set()
+        internal.counts.clear()
+        internal.lost.clear()
+
+
+async def test_where_a_job_waits_that_does_not_end_is_said(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(internal, "fatal", False)
+    monkeypatch.setattr(internal, "_seen", set[str]())
+    monkeypatch.setattr("spanhook.jobs.working._STOPS_S", (0.05, 0.05))
+    enough = asyncio.Event()
+
+    async def agent(secret: str) -> None:
+        while not enough.is_set():
+            with suppress(asyncio.CancelledError):
+                await enough.wait()
+
+    async with ending(Runner({"a": Agent("a", agent)}, MemoryJobs(), None, RunnerSettings(drain_s=0))) as runner:
+        job = await runner.submit(new_job("a", "hunter2"))
+        await until(lambda: runner.running)
+        await runner.close()
+        enough.set()
+    assert internal.counts.pop("jobs.stop") == 1
+    line = agent.__code__.co_firstlineno + 3
+    assert f"job {job.job_id} goes on although it is cancelled; it waits in\n" in caplog.text
+    assert f"  {__file__}:{line} agent\n" in f"{caplog.text}\n"
+    assert "hunter2" not in caplog.text
 
 
 async def test_hooks_are_told_once_of_a_job_that_ends_in_the_next_process_and_all_that_it_used_counts() -> None:

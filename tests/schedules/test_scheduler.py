@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,31 @@ async def test_closing_cancels_what_does_not_end() -> None:
     ((_, state, _),) = Ticker([entry()], states, clock=clock).known()
     assert state is not None
     assert ([one.fate for one in state.recent], state.running) == (["cancelled"], ())
+
+
+async def test_what_goes_on_although_it_is_cancelled_does_not_stop_the_end(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(internal, "fatal", False)
+    monkeypatch.setattr(internal, "_seen", set[str]())
+    monkeypatch.setattr("spanhook.schedules.scheduler._STOPS_S", (0.05, 0.05))
+    began, enough, clock = asyncio.Event(), asyncio.Event(), Clock()
+
+    async def stubborn(*_given: Any) -> None:
+        began.set()
+        while not enough.is_set():
+            with suppress(asyncio.CancelledError):
+                await enough.wait()
+
+    async with asyncio.timeout(30), Scheduler([entry()], stubborn, clock=clock, drain_s=0) as scheduler:
+        await known(scheduler)
+        clock.now += 60
+        scheduler.replace(scheduler.entries)
+        await began.wait()
+    enough.set()
+    assert internal.counts.pop("schedules.stop") == 1
+    assert "schedule news goes on although it is cancelled; it waits in\n" in caplog.text
+    assert f"  {__file__}:{stubborn.__code__.co_firstlineno + 4} stubborn\n" in f"{caplog.text}\n"
 
 
 async def test_an_execution_is_kept_while_it_runs_and_stops_once_it_was_given_up() -> None:

@@ -108,6 +108,34 @@ def test_streams_and_slow_uploads_do_not_keep_the_server(tmp_path: Path) -> None
         assert process.returncode == 0
 
 
+BLOCKING = """
+import time
+
+async def agent(given):
+    print("blocks", flush=True)
+    time.sleep(3600)
+"""
+
+
+@pytest.mark.slow
+def test_an_agent_that_blocks_the_event_loop_does_not_keep_the_server(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(BLOCKING)
+    with (
+        command(tmp_path, "--agent", "blocking=./app.py:agent") as (process, url),
+        httpx.Client(base_url=url) as client,
+    ):
+        with pytest.raises(httpx.ReadTimeout):
+            client.post("/v1/agents/blocking", json={"input": 1}, timeout=1)
+        assert process.stdout is not None
+        while "blocks" not in process.stdout.readline():
+            pass
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "the process goes on 20 s after it was told to end, and is ended:\n  MainThread: " in errors
+    assert f"{tmp_path / 'app.py'}:6 agent" in errors
+
+
 HOOKS = """
 from spanhook import Hooks, Reject
 

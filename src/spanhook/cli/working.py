@@ -7,6 +7,9 @@ import click
 
 from spanhook.cli.serving import named_agents, with_agents
 
+_END_S = 15.0
+"""How long the worker may take to end beside the time that its jobs have."""
+
 
 @click.command(short_help="Run the jobs that a server with --queue leaves to workers.")
 @click.option("--queue", metavar="URL", help="Where jobs come from: redis://... or postgresql://...")
@@ -36,6 +39,7 @@ def worker(file: str | None, agents: tuple[str, ...], lease: float, drain: float
     Every worker of a queue needs the same agents. A job whose worker dies has failed, or runs again if its agent has
     "retry: safe" in the settings.
     """
+    from spanhook.concurrency import Ending
     from spanhook.config import instrument
     from spanhook.errors import ConfigurationError, StoreError
     from spanhook.jobs import load_agent
@@ -68,6 +72,7 @@ def worker(file: str | None, agents: tuple[str, ...], lease: float, drain: float
 
     try:
         told = tell_of_job if settings.webhooks is not None else None
-        asyncio.run(work(how, loaded, started, told=told))
+        with Ending(drain + _END_S).watching() as ending:
+            asyncio.run(work(how, loaded, started, told=told, stopping=ending.tell))
     except StoreError as error:
         raise ConfigurationError(f"{error}; see --database") from error

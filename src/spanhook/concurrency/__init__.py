@@ -1,7 +1,9 @@
 """Threads, event loops and coroutines, for asyncio and Trio. Knows nothing of hooks."""
 
 from spanhook.concurrency.async_library import is_being_cancelled, is_cancellation, running, running_loop, under_trio
+from spanhook.concurrency.awaiting import ended, give_up, where
 from spanhook.concurrency.coroutines import astep, drive, park, rest, step
+from spanhook.concurrency.ending import Ending
 from spanhook.concurrency.loops import OwnLoop, block_on, private_loops, ready_for_exit
 from spanhook.concurrency.remote import NEXT, SLICE_S, Remote
 from spanhook.concurrency.resources import cross_loop_hint, per_loop
@@ -14,6 +16,7 @@ __all__ = [
     "AsyncioBell",
     "Bell",
     "Dropped",
+    "Ending",
     "OwnLoop",
     "OwnThread",
     "Remote",
@@ -23,6 +26,8 @@ __all__ = [
     "block_on",
     "cross_loop_hint",
     "drive",
+    "ended",
+    "give_up",
     "is_being_cancelled",
     "is_cancellation",
     "park",
@@ -37,4 +42,5 @@ __all__ = [
     "shielded_for",
     "step",
     "under_trio",
+    "where",
 ]

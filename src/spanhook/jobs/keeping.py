@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
+from spanhook.concurrency import ended, where
 from spanhook.diagnostics import internal
 from spanhook.errors import StoreError
 from spanhook.jobs.events import DONE, LOST, JobEvent, Journal, lost
@@ -21,6 +22,8 @@ LATE_S = 2.0
 """How long the last events of a job may be written after it has ended, before they count as never said, in seconds."""
 _HELD_S, _LAST_HELD_S = 5.0, 1.0
 """For how long events wait for a log that cannot be used: usually, and when the process ends."""
+_LAST_WRITES_S = 3.0
+"""How long a log may take for the last events when the process ends."""
 _MOST_ENDED, _MOST_REMEMBERED = 1_000, 10_000
 _BATCH = 500
 Ended = Callable[[], Awaitable[Mapping[str, Any] | None]]
@@ -111,7 +114,7 @@ class Journals:
     async def _written(self, job_id: str) -> None:
         writer = self._writers.get(job_id)
         if writer is not None:
-            await asyncio.wait((writer,))
+            await ended(writer)
 
     def _stopped_writing(self, job_id: str, writer: asyncio.Task[None]) -> None:
         if self._writers.get(job_id) is writer:
@@ -120,12 +123,15 @@ class Journals:
     async def stop(self) -> None:
         """Write what is there, and write no more. Readers come to an end."""
         self._stopped = True
-        writers = list(self._writers.values())
+        writers = {writer: self._open.get(job_id) for job_id, writer in self._writers.items()}
         for job_id, journal in list(self._open.items()):
             journal.end()
             if job_id in self._ended:
                 self.forget(job_id)
-        await asyncio.gather(*writers, return_exceptions=True)
+        if writers:
+            _, left = await asyncio.wait(writers, timeout=_LAST_WRITES_S)
+            for writer in left:
+                _tell_of_lost(writers[writer], writer)
 
     # ------------------------------------------------------------------------------------------ reading
 
@@ -243,3 +249,9 @@ class Journals:
             else:
                 failing_ns, after = 0, found[-1].id
                 journal.release(after)
+
+
+def _tell_of_lost(journal: Journal | None, writer: "asyncio.Task[None]") -> None:
+    lost = 0 if journal is None else journal.last - journal.readable
+    message = f"the log of events does not answer; it is waited for in\n{where(writer)}"
+    internal.report("jobs.events", TimeoutError(message), lost=lost)

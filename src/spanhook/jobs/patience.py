@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Hash
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
+from spanhook.concurrency import ended
 from spanhook.errors import StoreError
 
 T = TypeVar("T")
@@ -21,7 +22,7 @@ async def uninterrupted(work: Coroutine[Any, Any, T]) -> T:
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:
-            await asyncio.wait((task,))
+            await ended(task)
         except asyncio.CancelledError as error:
             cancelled = error
     if cancelled is not None:

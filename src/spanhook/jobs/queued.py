@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol
 
+from spanhook.concurrency import ended
 from spanhook.diagnostics import Repeats, log
 from spanhook.errors import StoreError
 from spanhook.jobs.agents import Agent
@@ -53,7 +54,7 @@ class Delivered(Work):
         """Wait for the end of a job that runs here, if it does."""
         task = self._tasks.get(job_id)
         if task is not None:
-            await asyncio.wait([task])
+            await ended(task)
             await asyncio.sleep(0)  # what follows its end comes first
 
     async def _run(self, job: Job) -> None:

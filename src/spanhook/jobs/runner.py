@@ -27,6 +27,7 @@ _KINDS = ("run", "job")
 """What is made of runs that somebody waits for, and of jobs."""
 _TAKES_S = 1.5
 """Seconds between two looks for jobs that nobody holds."""
+_LAST_S = 3.0
 
 
 class Runner:
@@ -104,7 +105,7 @@ class Runner:
         await self._work.close(self._settings.drain_s)
         self._closed.set()
         if self._beat is not None:
-            await asyncio.wait((self._beat,))
+            await asyncio.wait((self._beat,), timeout=_LAST_S)  # longer if the store does not answer
         await self._journals.stop()
         self._watcher.stop()
 

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
+from spanhook.concurrency import give_up
 from spanhook.diagnostics import internal
 from spanhook.errors import StoreError
 from spanhook.jobs._plain import plain
@@ -88,16 +89,9 @@ class Work:
             self.stop(job_id)
         if self._tasks:
             await asyncio.wait(list(self._tasks.values()), timeout=drain_s)
-        left = set(self._tasks.values())
         for job_id in list(self._tasks):
             self.stop(job_id)
-        for seconds in _STOPS_S:
-            if left:
-                _, left = await asyncio.wait(left, timeout=seconds)
-            for task in left:
-                task.cancel()
-        for task in left:
-            internal.report("jobs.stop", TimeoutError(f"job {task.get_name()} goes on although it is cancelled"))
+        await give_up(self._tasks.values(), _STOPS_S, "jobs.stop", "job")
 
     def begin(self, job: Job) -> None:
         """Run a job that this process has claimed, when there is room."""

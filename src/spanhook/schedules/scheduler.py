@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Self
 
 from spanhook import semconv
+from spanhook.concurrency import give_up
 from spanhook.diagnostics import internal
 from spanhook.errors import Reject, StoreError
 from spanhook.gating import Measures
@@ -21,6 +22,8 @@ from spanhook.store import MemoryStates, States
 POLL_S = 15.0
 """Seconds after which it looks at the latest: for clocks that were set, and for executions of processes that died."""
 _DRAIN = "drain"
+_STOPS_S = (3.0, 1.0)
+"""For how long what is cancelled may take, after the first time and after the second."""
 
 Run = tuple[CronEntry, Execution]
 Made = Callable[[str], None]
@@ -92,7 +95,7 @@ class Scheduler:
         left = list(self._tasks)
         for task in left:
             task.cancel(_DRAIN)
-        await asyncio.gather(*left, return_exceptions=True)
+        await give_up(left, _STOPS_S, "schedules.stop", "schedule")
         await asyncio.to_thread(self._states.close)
 
     def replace(self, entries: Iterable[CronEntry]) -> None:
@@ -156,7 +159,7 @@ class Scheduler:
             except Exception as error:
                 internal.report("schedules.run", error)
 
-        task = asyncio.create_task(guarded())
+        task = asyncio.create_task(guarded(), name=entry.id)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 

@@ -10,6 +10,7 @@ from types import FrameType
 
 import uvicorn
 
+from spanhook.concurrency import Ending
 from spanhook.errors import ConfigurationError
 from spanhook.server.app import create_app
 from spanhook.server.settings import ServerSettings
@@ -17,6 +18,8 @@ from spanhook.store.control import Database
 
 GRACE_S = 2.0
 """How long requests may take to end after a signal. The server ends within 5 s."""
+_LATEST_S = 20.0
+"""How long the server may take if something in it does not let it end."""
 
 
 def serve(settings: ServerSettings, announce: Callable[[str, str], None]) -> None:
@@ -36,9 +39,10 @@ def serve(settings: ServerSettings, announce: Callable[[str, str], None]) -> Non
     def started(_server: uvicorn.Server, database: Database) -> None:
         announce(address(settings.host, listening), database.shown)
 
-    told = _Told()
+    ending = Ending(_LATEST_S)
+    told = _Told(ending.tell)
     try:
-        with told.heeded():
+        with ending.watching(), told.heeded():
             asyncio.run(serve_on(settings, listening, started, told))
     finally:
         listening.close()
@@ -80,8 +84,8 @@ class _Told:
     signal's number.
     """
 
-    def __init__(self) -> None:
-        self.signals = 0
+    def __init__(self, stopping: Callable[[], object] | None = None) -> None:
+        self.signals, self._stopping = 0, stopping
 
     @contextmanager
     def heeded(self) -> Generator[None]:
@@ -96,6 +100,8 @@ class _Told:
 
     def _take(self, _number: int, _frame: FrameType | None) -> None:
         self.signals += 1
+        if self._stopping is not None:
+            self._stopping()
 
 
 class _Server(uvicorn.Server):

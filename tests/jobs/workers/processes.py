@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 from spanhook.jobs import Agent, Job, QueuedRunner, Retry, RunnerSettings, load_agent
 
 AGENTS = '''
-import asyncio, os
+import asyncio, os, time
 from pathlib import Path
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
@@ -42,6 +42,20 @@ async def working(given):
         raise
     note("end", given["name"])
     return given["name"]
+
+async def stubborn(given):
+    """Never end."""
+    note("start", given["name"])
+    while True:
+        try:
+            await asyncio.sleep(3600)
+        except asyncio.CancelledError:
+            pass
+
+async def threaded(given):
+    """Leave a thread behind."""
+    note("start", given["name"])
+    await asyncio.to_thread(time.sleep, 3600)
 
 async def telling(given):
     yield "hello "
@@ -90,11 +104,20 @@ _SERVED: tuple[tuple[str, str, Retry], ...] = (
     ("working", "working", "safe"),
     ("once", "working", "never"),
     ("telling", "telling", "never"),
+    ("stubborn", "stubborn", "never"),
+    ("threaded", "threaded", "never"),
 )
 
 
+@asynccontextmanager
+async def worker(place: Place, *options: str) -> AsyncGenerator[subprocess.Popen[str]]:
+    """``worker_process``, while the event loop goes on: what ``serving`` has begun to write would keep it waiting."""
+    with ExitStack() as stack:
+        yield await asyncio.to_thread(stack.enter_context, worker_process(place, *options))
+
+
 @contextmanager
-def worker(place: Place, *options: str) -> Generator[subprocess.Popen[str]]:
+def worker_process(place: Place, *options: str) -> Generator[subprocess.Popen[str]]:
     """A worker that takes jobs; it is killed at the end unless it has ended."""
     given = ["--config", place.settings(), "--lease", "8", *options]
     with subprocess.Popen(

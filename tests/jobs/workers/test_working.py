@@ -1,18 +1,21 @@
 """Jobs over real queues, with workers in processes of their own that end in every way."""
 
 import asyncio
+import re
 import signal
+import sqlite3
 import subprocess
 import time
 from collections import Counter
-from contextlib import ExitStack
+from collections.abc import Generator
+from contextlib import AsyncExitStack, closing, contextmanager
 from typing import Any
 
 import pytest
 
 from spanhook.jobs import FullError, Job, JobFilter, QueuedRunner, QueueError, new_job
 from spanhook.jobs.workers import JobQueue
-from tests.jobs.workers.processes import Place, finished, serving, until, worker
+from tests.jobs.workers.processes import Place, finished, serving, until, worker, worker_process
 from tests.redis_server import RedisProcess
 from tests.server.serving import served
 
@@ -28,12 +31,17 @@ def words(place: Place, name: str) -> list[str]:
     return [word for word, one, _ in place.ledger() if one == name]
 
 
-def ended(process: subprocess.Popen[str]) -> str:
+def told_to_stop(process: subprocess.Popen[str], *, code: int = 0) -> str:
     """What a worker has printed that was told to stop."""
     process.send_signal(signal.SIGTERM)
     printed, _ = process.communicate(timeout=60)
-    assert process.returncode == 0, printed
+    assert process.returncode == code, printed
     return printed
+
+
+async def ended(process: subprocess.Popen[str]) -> str:
+    """The same, while the event loop goes on: what ``serving`` has begun to write would keep the worker waiting."""
+    return await asyncio.to_thread(told_to_stop, process)
 
 
 async def submitted(runner: QueuedRunner, agent: str, *given: dict[str, Any]) -> list[Job]:
@@ -41,33 +49,31 @@ async def submitted(runner: QueuedRunner, agent: str, *given: dict[str, Any]) ->
 
 
 async def test_a_job_runs_in_a_worker_and_its_events_are_read_here(place: Place) -> None:
-    async with serving(place) as runner:
-        with worker(place) as process:
-            job = await runner.submit(new_job("telling", None))
-            assert job.status == "queued"
-            events = [event async for event in runner.events(job.job_id)]
-            assert [event.id for event in events] == list(range(1, len(events) + 1))
-            told = [(event.type, event.data.get("status") or event.data.get("text")) for event in events]
-            assert told[:2] == [("status", "queued"), ("status", "running")]
-            assert told[-2:] == [("status", "completed"), ("done", "completed")]
-            assert {"text:delta", "tool:call", "tool:result"} <= {what for what, _ in told}
-            (done,) = await finished(runner, [job])
-            assert done.tools == ("traced",)
-            assert await runner._queue.ready() == 0
-            assert ended(process) == ""
+    async with serving(place) as runner, worker(place) as process:
+        job = await runner.submit(new_job("telling", None))
+        assert job.status == "queued"
+        events = [event async for event in runner.events(job.job_id)]
+        assert [event.id for event in events] == list(range(1, len(events) + 1))
+        told = [(event.type, event.data.get("status") or event.data.get("text")) for event in events]
+        assert told[:2] == [("status", "queued"), ("status", "running")]
+        assert told[-2:] == [("status", "completed"), ("done", "completed")]
+        assert {"text:delta", "tool:call", "tool:result"} <= {what for what, _ in told}
+        (done,) = await finished(runner, [job])
+        assert done.tools == ("traced",)
+        assert await runner._queue.ready() == 0
+        assert await ended(process) == ""
 
 
 async def test_no_job_is_lost_with_a_worker_that_is_killed(place: Place) -> None:
-    async with serving(place) as runner:
-        with ExitStack() as stack:
-            killed, other = (stack.enter_context(worker(place, "--concurrency", "3")) for _ in range(2))
-            again = await submitted(runner, "working", *(work(f"again-{n}", 0.4) for n in range(12)))
-            once = await submitted(runner, "once", *(work(f"once-{n}", 0.4) for n in range(6)))
-            await until(lambda: sum(1 for word, _, pid in place.ledger() if (word, pid) == ("start", killed.pid)) > 1)
-            killed.kill()
-            assert {job.status for job in await finished(runner, again)} == {"completed"}
-            of_once = await finished(runner, once)
-            ended(other)
+    async with serving(place) as runner, AsyncExitStack() as stack:
+        killed, other = [await stack.enter_async_context(worker(place, "--concurrency", "3")) for _ in range(2)]
+        again = await submitted(runner, "working", *(work(f"again-{n}", 0.4) for n in range(12)))
+        once = await submitted(runner, "once", *(work(f"once-{n}", 0.4) for n in range(6)))
+        await until(lambda: sum(1 for word, _, pid in place.ledger() if (word, pid) == ("start", killed.pid)) > 1)
+        killed.kill()
+        assert {job.status for job in await finished(runner, again)} == {"completed"}
+        of_once = await finished(runner, once)
+        await ended(other)
     ends = Counter(name for word, name, _ in place.ledger() if word == "end")
     assert set(ends) >= {f"again-{n}" for n in range(12)}
     for job in await _of(place, again + once):
@@ -87,7 +93,7 @@ async def _of(place: Place, jobs: list[Job]) -> list[Job]:
 
 async def test_a_cancel_reaches_the_worker_and_nothing_runs_again(place: Place) -> None:
     async with serving(place) as runner:
-        with worker(place) as process:
+        async with worker(place) as process:
             (job,) = await submitted(runner, "working", work("long", 3600))
             await until(lambda: words(place, "long") == ["start"])
             cancelled = await runner.cancel(job.job_id)
@@ -96,11 +102,11 @@ async def test_a_cancel_reaches_the_worker_and_nothing_runs_again(place: Place) 
             await until(lambda: words(place, "long") == ["start", "cancelled"])
             (waiting,) = await submitted(runner, "working", work("other", 0))
             await finished(runner, [waiting])
-            ended(process)
-        with worker(place) as process:
+            await ended(process)
+        async with worker(place) as process:
             (last,) = await submitted(runner, "working", work("last", 0))
             await finished(runner, [last])
-            ended(process)
+            await ended(process)
         after = await runner.store.get(job.job_id)
         assert after is not None
         assert (after.status, after.attempts) == ("cancelled", 1)
@@ -111,9 +117,9 @@ async def test_a_job_that_is_cancelled_in_the_queue_never_begins(place: Place) -
     async with serving(place) as runner:
         first, second = await submitted(runner, "working", work("first", 0), work("second", 0))
         await runner.cancel(first.job_id)
-        with worker(place) as process:
+        async with worker(place) as process:
             await finished(runner, [second])
-            ended(process)
+            await ended(process)
         events = [event async for event in runner.events(first.job_id)]
         assert [(event.type, event.data["status"]) for event in events][-1] == ("done", "cancelled")
     assert words(place, "first") == []
@@ -121,24 +127,69 @@ async def test_a_job_that_is_cancelled_in_the_queue_never_begins(place: Place) -
 
 async def test_a_worker_that_is_told_to_stop_ends_its_jobs_or_records_them(place: Place) -> None:
     async with serving(place) as runner:
-        with worker(place, "--drain", "2") as process:
+        async with worker(place, "--drain", "2") as process:
             given = (work("short", 1), work("long", 3600))
             short, long = await submitted(runner, "working", *given)
             (once,) = await submitted(runner, "once", work("once", 3600))
             await until(lambda: len(place.ledger()) == 3)
-            assert await asyncio.to_thread(ended, process) == ""
+            assert await ended(process) == ""
         assert [job.status for job in await finished(runner, [short])] == ["completed"]
         found = await runner.store.get(long.job_id)
         assert found is not None
         assert (found.status, found.attempts) == ("queued", 1)
         (failed,) = await finished(runner, [once])
         assert (failed.status, failed.error_type, failed.attempts) == ("failed", "Drained", 1)
-        with worker(place) as process:
+        async with worker(place) as process:
             await until(lambda: words(place, "long") == ["start", "cancelled", "start"])
             await runner.cancel(long.job_id)
-            ended(process)
+            await ended(process)
     assert words(place, "short") == ["start", "end"]
     assert words(place, "once") == ["start", "cancelled"]
+
+
+async def test_what_does_not_heed_its_cancellation_does_not_keep_the_worker(place: Place) -> None:
+    async with serving(place) as runner:
+        async with worker(place, "--drain", "0") as process:
+            (stubborn,) = await submitted(runner, "stubborn", work("stubborn", 0))
+            (threaded,) = await submitted(runner, "threaded", work("threaded", 0))
+            await until(lambda: len(place.ledger()) == 2)
+            printed = await asyncio.to_thread(told_to_stop, process, code=1)
+        ends = [(one.status, one.error_type) for one in await finished(runner, [stubborn, threaded])]
+    assert ends == [("failed", "ProcessEnded"), ("failed", "Drained")]
+    waits = f"job {stubborn.job_id} goes on although it is cancelled; it waits in\n"
+    found = re.search(rf"jobs\.stop(.*\n)*.*{waits}(  .*\n)*  {place.folder}/agents\.py:\d+ stubborn\n", printed)
+    assert found, printed
+    assert "the process goes on 15 s after it was told to end" in printed
+
+
+async def test_a_process_that_stands_still_in_the_database_does_not_keep_the_worker(place: Place) -> None:
+    async with serving(place) as runner:
+        async with worker(place, "--drain", "0") as process:
+            (job,) = await submitted(runner, "working", work("long", 3600))
+            await until(lambda: words(place, "long") == ["start"])
+            with _writing(place, job):
+                process.send_signal(signal.SIGTERM)
+                await asyncio.to_thread(process.communicate, timeout=60)
+        await until(lambda: words(place, "long") == ["start", "cancelled"])
+        async with worker(place) as process:  # another one takes it
+            await until(lambda: words(place, "long") == ["start", "cancelled", "start"])
+            await runner.cancel(job.job_id)
+            await ended(process)
+
+
+@contextmanager
+def _writing(place: Place, job: Job) -> Generator[None]:
+    """A transaction that does not end, and holds what a worker needs to write of a job."""
+    if place.database.startswith("sqlite"):
+        with closing(sqlite3.connect(place.folder / "spanhook.db", timeout=60, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            yield
+        return
+    import psycopg
+
+    with psycopg.connect(place.database) as connection:
+        connection.execute("SELECT * FROM spanhook_jobs WHERE job_id = %s FOR UPDATE", (job.job_id,))
+        yield
 
 
 async def test_what_the_queue_has_lost_is_enqueued_again(place: Place) -> None:
@@ -146,9 +197,9 @@ async def test_what_the_queue_has_lost_is_enqueued_again(place: Place) -> None:
         jobs = await submitted(runner, "working", *(work(f"{n}", 0) for n in range(5)))
         assert await runner._queue.ready() == 5
         await _empty(place)
-        with worker(place) as process:
+        async with worker(place) as process:
             assert {job.status for job in await finished(runner, jobs)} == {"completed"}
-            ended(process)
+            await ended(process)
     assert sorted(name for word, name, _ in place.ledger() if word == "start") == [f"{n}" for n in range(5)]
 
 
@@ -163,9 +214,9 @@ async def test_what_a_worker_had_just_got_when_it_died_is_delivered_again(
         assert taken is not None
         await dead.close()
         assert await runner._queue.ready() == 0
-        with worker(place) as process:
+        async with worker(place) as process:
             assert [one.status for one in await finished(runner, [job])] == ["completed"]
-            ended(process)
+            await ended(process)
     assert words(place, "a") == ["start", "end"]
 
 
@@ -203,7 +254,7 @@ async def test_a_queue_that_is_away_makes_no_job(place: Place, redis: RedisProce
         (job,) = await submitted(runner, "working", work("b", 0))
         with redis.hung(), pytest.raises(QueueError, match="no answer for 2 s"):
             await runner.submit(new_job("working", work("c", 0)))
-        with worker(place) as process:
+        async with worker(place) as process:
             (running,) = await submitted(runner, "working", work("d", 3))
             await until(lambda: words(place, "d") == ["start"])
             await finished(runner, [job])  # what has just been taken would wait until Redis is back
@@ -213,7 +264,7 @@ async def test_a_queue_that_is_away_makes_no_job(place: Place, redis: RedisProce
             redis.start()
             (later,) = await submitted(runner, "working", work("e", 0))
             await finished(runner, [later])
-            ended(process)
+            await ended(process)
     assert sorted(name for word, name, _ in place.ledger() if word == "start") == ["b", "d", "e"]
 
 
@@ -234,7 +285,7 @@ def test_over_http_it_is_one_trace_and_a_cancel_arrives_at_once(place: Place, re
         asked = {"traceparent": f"00-{trace_id}-00f067aa0ba902b7-01"}
         made = server.client.post("/v1/agents/telling?async=true", json={"input": 1}, headers=asked)
         assert (made.status_code, made.json()["status"]) == (202, "queued")
-        with worker(place) as process:
+        with worker_process(place) as process:
             stream = server.client.get(f"/v1/jobs/{made.json()['job_id']}/stream").text
             assert stream.count("event: done") == 1
             done = server.client.get(f"/v1/jobs/{made.json()['job_id']}").json()
@@ -247,7 +298,7 @@ def test_over_http_it_is_one_trace_and_a_cancel_arrives_at_once(place: Place, re
             assert stream.count("event: done") == 1
             while words(place, "long") != ["start", "cancelled"]:
                 time.sleep(0.02)
-            assert ended(process) == ""
+            assert told_to_stop(process) == ""
         redis.stop()
         refused = server.client.post("/v1/agents/telling?async=true", json={"input": 1})
         assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")

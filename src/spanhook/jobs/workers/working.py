@@ -2,8 +2,10 @@
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 from spanhook.jobs.agents import Agent
@@ -41,6 +43,7 @@ async def work(
     started: Callable[[str, str], None],
     *,
     told: Callable[[Any, Job], None] | None = None,
+    stopping: Callable[[], object] | None = None,
 ) -> None:
     """Run jobs until SIGTERM or SIGINT.
 
@@ -49,16 +52,25 @@ async def work(
         agents: The agents, by name.
         started: Called with the addresses of queue and database, once jobs are taken.
         told: As of ``SQLJobs``: told of each change of a job, in its transaction.
+        stopping: Called by the handler of such a signal, at once even if something blocks the event loop.
 
     Raises:
         ConfigurationError: An address cannot be used.
         StoreError: The database cannot be used now.
     """
+    with _told_to_stop(stopping) as stop:
+        await _work(settings, agents, started, told, stop)
+
+
+async def _work(
+    settings: WorkerSettings,
+    agents: Mapping[str, Agent],
+    started: Callable[[str, str], None],
+    told: Callable[[Any, Job], None] | None,
+    stop: asyncio.Event,
+) -> None:
     from spanhook.jobs.sql_jobs import SQLJobs
 
-    stop = asyncio.Event()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(name, stop.set)
     queue = JobQueue(settings.queue)
     database = await Database.open(settings.database)
     jobs = SQLJobs(database, told=told)
@@ -73,6 +85,24 @@ async def work(
         await runner.close()
         await queue.close()
         await database.close()
+
+
+@contextmanager
+def _told_to_stop(stopping: Callable[[], object] | None) -> Generator[asyncio.Event]:
+    """An event that is set when the process is told to end."""
+    loop, stop = asyncio.get_running_loop(), asyncio.Event()
+
+    def heard(_number: int, _frame: FrameType | None) -> None:
+        if stopping is not None:
+            stopping()
+        loop.call_soon_threadsafe(stop.set)
+
+    before = {name: signal.signal(name, heard) for name in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield stop
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
 
 
 async def _connected(queue: JobQueue, stop: asyncio.Event) -> bool:
