@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from spanhook.instrument.agent_framework.responses import agent_response_of, chat_response_of, noted, usage_in
+from spanhook.instrument.agent_framework.responses import (
+    agent_response_of,
+    chat_response_of,
+    is_told_below,
+    noted,
+    usage_in,
+)
 from spanhook.model import Args, Attributes, Kwargs, Record, Usage, copied, current_record
 
 
@@ -51,7 +57,7 @@ class ChatUpdates(AgentUpdates):
     def __init__(self, instance: Any, args: Args, kwargs: Kwargs) -> None:
         super().__init__(instance, args, kwargs)
         self._told: Attributes = {}
-        self._reported: list[Any] = []
+        self._reported: list[Usage | None] = []
 
     def add(self, chunk: Any) -> bool:
         if self.keep:
@@ -62,17 +68,17 @@ class ChatUpdates(AgentUpdates):
             if content.type == "usage":
                 if getattr(content, "merge_mode", None) == "replace":
                     self._reported.clear()
-                self._reported.append(content.usage_details)
+                self._reported.append(usage_in(content.usage_details, None))
         return True
 
     def response(self) -> tuple[Attributes, Usage | None]:
         used: Usage | None = None
-        for told in self._reported:
-            one = usage_in(told, self._op)
+        for one in self._reported:
             if one is not None:
                 used = used or Usage()
-                used.estimated = one.estimated
                 used.add(one)
+        if used is not None:
+            used.estimated = is_told_below(self._op)
         return self._told, used
 
     def result(self) -> Any:
