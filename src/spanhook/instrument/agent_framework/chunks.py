@@ -23,7 +23,7 @@ class AgentUpdates:
 
     def add(self, chunk: Any) -> bool:
         if self.keep:
-            self._kept.append(chunk)
+            self._kept.append(copied(chunk))  # its consumer may edit it
         reason = getattr(chunk, "finish_reason", None)
         if reason is not None:
             self.complete = reason != "tool_calls"
@@ -61,7 +61,7 @@ class ChatUpdates(AgentUpdates):
 
     def add(self, chunk: Any) -> bool:
         if self.keep:
-            self._kept.append(chunk)
+            self._kept.append(copied(chunk))
         self._told.update(noted(chunk))
         self.complete = self.complete or chunk.finish_reason is not None
         for content in chunk.contents:

@@ -10,7 +10,7 @@ from spanhook import semconv
 from spanhook.instrument.formats.google import GenerateContent
 from spanhook.instrument.google_adk.contents import FORMAT, native
 from spanhook.instrument.wire import OpenedTexts, as_reported, bounded, cut_short, fields_of
-from spanhook.model import Args, Attributes, ChunkText, Kwargs, Route, Texts, Usage, current_record
+from spanhook.model import Args, Attributes, ChunkText, Kwargs, Route, Texts, Usage, copied, current_record
 
 _INPUT, _OUTPUT, _THOUGHTS = "prompt_token_count", "candidates_token_count", "thoughts_token_count"
 
@@ -54,7 +54,7 @@ class ModelChunks:
         parts = _parts(chunk)
         self._characters += sum(len(one.text or "") for one in parts)
         if self.keep:
-            self._fragments += parts
+            self._fragments += copied(parts)  # their consumer may edit them
         return True
 
     def response(self) -> tuple[Attributes, Usage | None]:

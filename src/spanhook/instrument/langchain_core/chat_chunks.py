@@ -7,7 +7,7 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 
 from spanhook import semconv
 from spanhook.instrument.langchain_core.results import finish_reason, note, usage_of
-from spanhook.model import Args, Attributes, Kwargs, Usage
+from spanhook.model import Args, Attributes, Kwargs, Usage, copied
 
 
 class ChatChunks:
@@ -39,7 +39,7 @@ class ChatChunks:
             if chunk.usage_metadata:
                 self._use(chunk.usage_metadata)
         if self.keep:
-            self.kept.append(chunk)
+            self.kept.append(copied(chunk))  # its consumer may edit it
         return True
 
     def _event(self, event: dict[str, Any]) -> None:
