@@ -4,7 +4,7 @@ import marshal
 from collections.abc import Callable
 from typing import Any
 
-from spanhook.model.copying import copied
+from spanhook.model.copying import class_of, copied
 
 Packed = tuple[type[Any] | None, Any]
 """The class of a dict, or of a pydantic model, and its fields as ``marshal`` writes them; or ``None`` and a copy."""
@@ -15,7 +15,7 @@ _put: Callable[[Any, str, Any], None] = object.__setattr__
 
 def packed(value: Any) -> Packed:
     """A dict or a pydantic model as it is now, which its owner may edit from here on."""
-    kind: type[Any] = type(value)
+    kind = class_of(value)
     try:
         if kind is dict:
             return kind, marshal.dumps(value)

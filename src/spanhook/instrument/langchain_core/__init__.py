@@ -88,14 +88,14 @@ class LangChainInstrumentor(Instrumentor):
             name="handle_event",
             wanted=f"{_HERE}.wanted:ends",
             hold=f"{_HERE}.callbacks:hold",
-            around=f"{_HERE}.reported:called_back",
+            around=f"{_HERE}.wanted:called_back",
         ),
         Outlet(
             module=_CALLBACKS,
             name="ahandle_event",
             wanted=f"{_HERE}.wanted:ends",
             hold=f"{_HERE}.callbacks:ahold",
-            around=f"{_HERE}.reported:acalled_back",
+            around=f"{_HERE}.wanted:acalled_back",
             is_async=True,
         ),
     )

@@ -3,36 +3,33 @@
 It must not import the library, whose own import may be in progress.
 """
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
-from spanhook.engine import acalled_back as _acalled_back
-from spanhook.engine import called_back as _called_back
-from spanhook.model import Args, Kwargs, Record, copied, current, current_record
+from spanhook.diagnostics import internal
+from spanhook.model import Args, Record, copied, current, current_record
 
 _PLACE = 3
 """The place of the answer among the arguments of an event."""
 
 
-def called_back(wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
-    """Pass an event to callbacks."""
-    if args[1:2] == ("on_llm_end",):
-        _keep(args)
-    return _called_back(wrapped, args, kwargs)
+def keep_report(args: Args) -> None:
+    """Keep what an answer reports, if that is what callbacks are about to be told of.
 
-
-def acalled_back(wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Awaitable[Any]:
-    """``called_back`` for a coroutine function."""
-    if args[1:2] == ("on_llm_end",):
-        _keep(args)
-    return _acalled_back(wrapped, args, kwargs)
-
-
-def _keep(args: Args) -> None:
+    Args:
+        args: The arguments of the function that tells them.
+    """
+    if args[1:2] != ("on_llm_end",):
+        return
     op, answer = current.get(), args[_PLACE] if len(args) > _PLACE else None
     if type(op) is not Record or op.kind != "llm.call" or op.streamed or op.ended:
         return
-    kept: dict[int, tuple[Any, Any]] = op.__dict__.setdefault("reports", {})
+    try:
+        _keep(op.__dict__.setdefault("reports", {}), answer)
+    except Exception as error:
+        internal.report("extract.reported", error)
+
+
+def _keep(kept: dict[int, tuple[Any, Any]], answer: Any) -> None:
     output = getattr(answer, "llm_output", None)
     kept[id(output)] = output, copied(output)
     for generations in getattr(answer, "generations", ()):

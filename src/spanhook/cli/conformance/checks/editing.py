@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from spanhook.cli.conformance.checks.cells import NONE, OK, PATIENCE, Cell, Way, Wrong, brief, operations_of
 from spanhook.cli.conformance.checks.ending import stream_in
@@ -92,9 +92,12 @@ def _edit(value: Any, said: str, depth: int = 0) -> None:
 def _fields(value: Any) -> Iterator[tuple[Any, Any, Any]]:
     """What a value consists of: where it can be set, by which key, and it."""
     if isinstance(value, list):
-        yield from ((value, index, one) for index, one in enumerate(list(value)))
-    elif isinstance(value, tuple):
-        yield from (({}, None, one) for one in value)
-    for held in (value, getattr(value, "__dict__", None), getattr(value, "__pydantic_extra__", None)):
-        if isinstance(held, dict):
-            yield from ((held, key, one) for key, one in list(held.items()))
+        items = cast("list[Any]", value)
+        yield from ((items, index, one) for index, one in enumerate([*items]))
+        return
+    if isinstance(value, tuple):
+        yield from (({}, None, one) for one in cast("tuple[Any, ...]", value))
+        return
+    extra, own = getattr(value, "__pydantic_extra__", None), getattr(value, "__dict__", None)
+    for held in (cast("dict[Any, Any]", one) for one in (value, own, extra) if isinstance(one, dict)):
+        yield from ((held, key, one) for key, one in [*held.items()])
