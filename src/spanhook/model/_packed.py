@@ -33,9 +33,9 @@ def unpacked(kind: type[Any] | None, data: Any) -> Any:
     fields = marshal.loads(data)  # noqa: S302 - it was written here
     if kind is dict:
         return fields
-    twin = _new(kind)
+    twin: Any = _new(kind)
     _put(twin, "__dict__", fields)
     _put(twin, "__pydantic_fields_set__", set(fields))
-    _put(twin, "__pydantic_extra__", None)
+    _put(twin, "__pydantic_extra__", {} if twin.model_config.get("extra") == "allow" else None)
     _put(twin, "__pydantic_private__", None)
     return twin
