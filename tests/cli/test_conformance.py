@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from langchain_core.tools import BaseTool, StructuredTool
 
+import spanhook
 from spanhook.cli.conformance import _fix, examine  # pyright: ignore[reportPrivateUsage]
 from spanhook.cli.conformance.checks import CHECKS, checks_of
 from spanhook.cli.conformance.checks.cells import FAILED, NONE, NOT_GATED, OK, Cell, ways_of
@@ -48,7 +49,7 @@ def failures(cells: dict[str, Cell]) -> dict[str, str]:
 # ----------------------------------------------------------------------------------------------- checks
 
 
-IDLE = {"usage", "cancelled", "left", "foreign"}
+IDLE = {"usage", "cancelled", "left", "edited", "foreign"}
 """Columns with nothing to check for a tool that is called once and reports no tokens."""
 
 
@@ -153,6 +154,17 @@ def test_a_stream_that_is_left_but_not_gated_fails() -> None:
 
     cells = using(lambda tool: tool.invoke({"query": "x"}), replace(TOOL, opened={"way": chunks}))
     assert failures(cells) == {"left": "the stream was closed after its first chunk, and its status is unknown"}
+
+
+def test_what_the_caller_makes_of_chunks_must_not_reach_hooks() -> None:
+    def chunks(_tool: StructuredTool) -> Iterator[dict[str, str]]:
+        said = {"text": "found"}
+        with spanhook.operation("llm.call", "own") as op:
+            yield said
+            op.result_of(said["text"])
+
+    subject = replace(TOOL, kind="llm.call", opened={"way": chunks}, ways={"way": lambda tool: tool}, bind={})
+    assert checked(subject)["edited"] == Cell(FAILED, "the caller edited chunks, and ['found'] became ['edited']")
 
 
 def test_content_in_telemetry_fails() -> None:

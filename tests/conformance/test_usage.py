@@ -9,9 +9,10 @@ from typing import Any, TypedDict
 
 import pytest
 from langchain_core.caches import InMemoryCache
+from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult, LLMResult
 from langgraph.graph import START, StateGraph
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, ParentBased, Sampler, TraceIdRatioBased
 
@@ -154,6 +155,49 @@ def test_text_cache_hits_are_not_counted() -> None:
         for _ in range(3):
             model.invoke("hi")
         assert total(seen) == 7
+
+
+class Editing(BaseCallbackHandler):
+    """A callback that takes apart what it is told, as some exporters have done."""
+
+    def on_llm_end(self, response: LLMResult, **_kwargs: Any) -> None:
+        (response.llm_output or {}).clear()
+        for generations in response.generations:
+            for one in generations:
+                (getattr(getattr(one, "message", None), "usage_metadata", None) or {}).clear()
+
+
+@pytest.mark.parametrize("way", ["invoke", "ainvoke", "batch"])
+@pytest.mark.parametrize("make", [ScriptedChat, ScriptedText])
+def test_what_callbacks_make_of_an_answer_is_not_counted(make: Any, way: str) -> None:
+    def used(*callbacks: BaseCallbackHandler) -> dict[str, int]:
+        model, config = make(body=Body()), {"callbacks": [*callbacks]} if callbacks else {}
+        with recorder() as seen:
+            if way == "ainvoke":
+                asyncio.run(model.ainvoke("hi", config))
+            else:
+                getattr(model, way)(["hi", "ho"] if way == "batch" else "hi", config)
+            return by_bucket(seen)
+
+    assert used(Editing()) == used() != {}
+
+
+class Completing(BaseCallbackHandler):
+    """A callback that knows what was used, where the model has not reported it."""
+
+    def on_llm_end(self, response: LLMResult, **_kwargs: Any) -> None:
+        answer: Any = response.generations[0][0]
+        answer.message.usage_metadata = {"input_tokens": 3, "output_tokens": 2, "total_tokens": 5}
+
+
+def test_what_only_callbacks_know_is_counted() -> None:
+    class Silent(ScriptedChat):
+        def _message(self) -> AIMessage:
+            return super()._message().model_copy(update={"usage_metadata": None})
+
+    with recorder() as seen:
+        Silent(body=Body()).invoke("hi", {"callbacks": [Completing()]})
+        assert by_bucket(seen) == {"input": 3, "output": 2}
 
 
 class Halfway(ScriptedChat):

@@ -337,3 +337,47 @@ def test_usage_while_it_streams() -> None:
     with recorder() as seen:
         assert "".join(ask(Client())) == "hello there"
     assert seen.operations[0].usage.output_tokens == 3
+
+
+class Unclosable:
+    """A stream that nobody can close."""
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        raise StopIteration
+
+
+class Closable(Unclosable):
+    """One that can be."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class AsyncUnclosable:
+    """An async stream that nobody can close."""
+
+    def __aiter__(self) -> AsyncIterator[str]:
+        return self
+
+    async def __anext__(self) -> str:
+        raise StopAsyncIteration
+
+
+class AsyncClosable(AsyncUnclosable):
+    """One that can be."""
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.mark.parametrize("made", [Unclosable, Closable, AsyncUnclosable, AsyncClosable])
+def test_a_stream_can_be_closed_where_its_own_can(made: Any) -> None:
+    with recorder(), operation("llm.call", "m") as op:
+        handed = op.stream(made())
+        assert hasattr(handed, "close") is hasattr(made, "close")
+        assert hasattr(handed, "aclose") is (made is AsyncClosable)
+        if made is Closable:
+            handed.close()

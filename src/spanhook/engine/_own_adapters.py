@@ -24,6 +24,7 @@ from spanhook.model import (
     PlainTexts,
     Request,
     Usage,
+    copied,
     current_record,
     in_order,
     nothing,
@@ -135,7 +136,7 @@ class OwnChunks:
 
     def add(self, chunk: Any) -> bool:
         if self.keep:
-            self.kept.append(chunk)
+            self.kept.append(copied(chunk))  # its consumer may edit it
         return True
 
     def response(self) -> tuple[Attributes, Usage | None]:

@@ -11,7 +11,7 @@ from weakref import ref
 from spanhook.concurrency import drive
 from spanhook.engine._iterating import chunks, generates
 from spanhook.engine._streams import END, Track
-from spanhook.engine._transparent import NOTHING, Proxy, Tracked
+from spanhook.engine._transparent import NOTHING, Proxy, Tracked, as_wrapped
 from spanhook.model import asheds, shed, sheds
 
 
@@ -99,6 +99,7 @@ class SyncStream(SyncIterator, Proxy):
     ) -> Any:
         return drive(self._self_track.close("__exit__", kind, error, trace, of=self.__wrapped__))
 
+    @as_wrapped("close")
     @sheds
     def close(self) -> Any:
         return drive(self._self_track.close("close", of=self.__wrapped__))
@@ -180,10 +181,12 @@ class AsyncStream(AsyncIterator, Proxy):
     ) -> Any:
         return await self._self_track.close("__aexit__", kind, error, trace, of=self.__wrapped__)
 
+    @as_wrapped("close")
     @asheds
     async def close(self) -> Any:
         return await self._self_track.close("close", of=self.__wrapped__)
 
+    @as_wrapped("aclose", "close")
     @asheds
     async def aclose(self) -> Any:
         method = "aclose" if hasattr(self.__wrapped__, "aclose") else "close"
@@ -238,6 +241,7 @@ class SyncBody(Proxy):
         steps = iter(self.__wrapped__)
         return SyncIterator(steps, self._self_track) if self._self_track.begins(self.__wrapped__, steps) else steps
 
+    @as_wrapped("close")
     @sheds
     def close(self) -> Any:
         return drive(self._self_track.close("close", of=self.__wrapped__))
@@ -250,6 +254,7 @@ class AsyncBody(Proxy):
         steps = aiter(self.__wrapped__)
         return AsyncIterator(steps, self._self_track) if self._self_track.begins(self.__wrapped__, steps) else steps
 
+    @as_wrapped("aclose")
     @asheds
     async def aclose(self) -> Any:
         return await self._self_track.close("aclose", of=self.__wrapped__)

@@ -1,6 +1,8 @@
 """What all proxies of streams have in common: they are as the wrapped objects, and end the operation when dropped."""
 
+from collections.abc import Callable
 from operator import attrgetter
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 import wrapt
@@ -57,3 +59,27 @@ class Proxy(Tracked):
     def __init__(self, wrapped: Any, track: Track) -> None:
         super().__init__(wrapped, track)
         self._self_owned = track
+
+
+class _Like:
+    """A method that a proxy has only if what it wraps has such a method.
+
+    Args:
+        method: The proxy's.
+        names: Those of what it wraps, any of which will do.
+    """
+
+    def __init__(self, method: Callable[..., Any], names: tuple[str, ...]) -> None:
+        self._method, self._names = method, names
+
+    def __get__(self, proxy: Any, _owner: Any = None) -> Any:
+        if proxy is None:
+            return self._method
+        if not any(hasattr(proxy.__wrapped__, name) for name in self._names):
+            raise AttributeError(self._names[0])  # the wrapped object then raises its own
+        return MethodType(self._method, proxy)
+
+
+def as_wrapped(*names: str) -> Callable[[Callable[..., Any]], Any]:
+    """Decorate a method that not every wrapped object has: applications ask whether it is there."""
+    return lambda method: _Like(method, names)

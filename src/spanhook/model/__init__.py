@@ -13,6 +13,7 @@ from spanhook.model._kinds import (
     made,
 )
 from spanhook.model._later import Later, later, resolved
+from spanhook.model._packed import Packed, packed, unpacked
 from spanhook.model._payload import MOST_TOOLS
 from spanhook.model.adapter import (
     OPERATION_NAMES,
@@ -183,6 +184,7 @@ __all__ = [
     "Opening",
     "Operation",
     "Outlet",
+    "Packed",
     "Pieces",
     "PlainTexts",
     "Point",
@@ -256,6 +258,7 @@ __all__ = [
     "note_gated",
     "note_handoff",
     "nothing",
+    "packed",
     "raised_in",
     "resolved",
     "runs_on",
@@ -266,6 +269,7 @@ __all__ = [
     "text_of",
     "text_wire",
     "tool_definitions",
+    "unpacked",
     "view_of",
     "with_first",
     "with_texts",

@@ -291,3 +291,12 @@ async def test_clients_that_give_their_streams_otherwise(kind: str) -> None:
         assert (await Odd().get_response(messages(), stream=True).get_final_response()).text == Reply.text
     assert body.runs == 2
     assert [one.name for one in seen.spans if (one.attributes or {}).get("spanhook.kind")] == ["chat own"] * 2
+
+
+async def test_tokens_are_those_that_were_reported_whatever_a_consumer_makes_of_them() -> None:
+    with recorder() as seen:
+        async for update in Talking().get_response(messages(), stream=True):
+            for content in update.contents:
+                if content.type == "usage":
+                    content.usage_details.clear()
+    assert [(op.usage.input_tokens, op.usage.estimated) for op in seen.operations] == [(3, False)]

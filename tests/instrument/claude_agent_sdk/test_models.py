@@ -1,8 +1,12 @@
 """Calls of the model: reported by the program, counted, and refused as far as that goes."""
 
+from typing import Any
+
+import anyio
 import pytest
 
 from spanhook import Hooks, Operation, Reject
+from spanhook.cli.conformance.libraries.claude_agent_sdk_ways import options, sdk
 from spanhook.cli.conformance.servers.openai_replies import Reply, Tokens
 from spanhook.hooks.budget import Budget
 from spanhook.testing import recorder
@@ -43,6 +47,32 @@ def test_what_a_resumed_session_has_used_before_is_not_counted_again() -> None:
         ask(line, "two", resume=first.session_id)
     assert len(line) == 2
     assert [op.usage.total_tokens for op in seen.operations if op.kind == "agent.invoke"] == [28, 28]
+
+
+def test_what_the_application_makes_of_messages_is_not_what_the_program_said() -> None:
+    """The SDK's messages share their dicts with what the program has sent."""
+    hooks, said, line = Hooks(), list[Any](), turns(1)
+    hooks.after("llm.call", timeout=PATIENCE)(lambda op: said.extend(op.response.messages))
+
+    async def main() -> None:
+        async with sdk.ClaudeSDKClient(options(line)) as client:
+            for prompt in ("one", "two"):
+                await client.query(prompt)
+                async for message in client.receive_response():
+                    for told in (getattr(message, "usage", None), getattr(message, "model_usage", None)):
+                        if told:
+                            told.clear()
+                    for block in getattr(message, "content", ()):
+                        if isinstance(block, sdk.ToolUseBlock):
+                            block.input.clear()
+
+    with recorder(hooks) as seen:
+        anyio.run(main)
+        assert sum(value for _, value in seen.metrics()["spanhook.usage.tokens"]) == line.tokens
+    assert [op.usage.total_tokens for op in seen.operations if op.kind == "agent.invoke"] == [56, 28]
+    assert [part["arguments"]["command"] for one in said for part in one["parts"] if part["type"] == "tool_call"] == [
+        "echo 0"
+    ]
 
 
 @pytest.mark.parametrize("parts", [False, True])

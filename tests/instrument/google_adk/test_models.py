@@ -249,3 +249,20 @@ def test_over_http_an_answer_is_told_to_no_server() -> None:
         events = asyncio.run(generated(gemini_at(server.url), request(), stream=True))
         assert last(events) == FOUND
     assert server.requests == []
+
+
+def test_tokens_are_those_that_were_reported_whatever_a_consumer_makes_of_them() -> None:
+    class Telling(Own):
+        async def generate_content_async(self, llm_request: Any, stream: bool = False) -> AsyncIterator[Any]:
+            used = types.GenerateContentResponseUsageMetadata(prompt_token_count=20, candidates_token_count=8)
+            yield LlmResponse(content=content("hel", "model"), partial=True, usage_metadata=used)
+            yield LlmResponse(content=content("hello", "model"), turn_complete=True)
+
+    async def read() -> None:
+        async for response in Telling(body=Body()).generate_content_async(request(), stream=True):
+            if response.usage_metadata is not None:
+                response.usage_metadata.prompt_token_count = response.usage_metadata.candidates_token_count = 1
+
+    with recorder() as seen:
+        asyncio.run(read())
+    assert [(op.usage.input_tokens, op.usage.output_tokens) for op in seen.operations] == [(20, 8)]

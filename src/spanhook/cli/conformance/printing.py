@@ -27,6 +27,7 @@ COLUMNS = {
     "errors": "errors 400, 401, 429, 500 and broken connections reach the caller unchanged, and hooks are told",
     "cancelled": "if its task is cancelled, the call is, and its operation says so",
     "left": "a stream that is closed or dropped early ends its operation",
+    "edited": "if the caller edits a stream's chunks, hooks see and totals count what arrived",
     "content": "telemetry shows nothing of requests, answers and errors, unless asked to",
     "unsampled": "without a sampled span, refusals stand, and calls and tokens are counted",
     "disabled": "with OTEL_SDK_DISABLED=true, hooks gate as before",

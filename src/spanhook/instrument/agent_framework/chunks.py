@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from spanhook.instrument.agent_framework.responses import agent_response_of, chat_response_of, noted, usage_in
+from spanhook.instrument.agent_framework.responses import (
+    agent_response_of,
+    chat_response_of,
+    is_told_below,
+    noted,
+    usage_in,
+)
 from spanhook.model import Args, Attributes, Kwargs, Record, Usage, copied, current_record
 
 
@@ -17,7 +23,7 @@ class AgentUpdates:
 
     def add(self, chunk: Any) -> bool:
         if self.keep:
-            self._kept.append(chunk)
+            self._kept.append(copied(chunk))  # its consumer may edit it
         reason = getattr(chunk, "finish_reason", None)
         if reason is not None:
             self.complete = reason != "tool_calls"
@@ -51,28 +57,28 @@ class ChatUpdates(AgentUpdates):
     def __init__(self, instance: Any, args: Args, kwargs: Kwargs) -> None:
         super().__init__(instance, args, kwargs)
         self._told: Attributes = {}
-        self._reported: list[Any] = []
+        self._reported: list[Usage | None] = []
 
     def add(self, chunk: Any) -> bool:
         if self.keep:
-            self._kept.append(chunk)
+            self._kept.append(copied(chunk))
         self._told.update(noted(chunk))
         self.complete = self.complete or chunk.finish_reason is not None
         for content in chunk.contents:
             if content.type == "usage":
                 if getattr(content, "merge_mode", None) == "replace":
                     self._reported.clear()
-                self._reported.append(content.usage_details)
+                self._reported.append(usage_in(content.usage_details, None))
         return True
 
     def response(self) -> tuple[Attributes, Usage | None]:
         used: Usage | None = None
-        for told in self._reported:
-            one = usage_in(told, self._op)
+        for one in self._reported:
             if one is not None:
                 used = used or Usage()
-                used.estimated = one.estimated
                 used.add(one)
+        if used is not None:
+            used.estimated = is_told_below(self._op)
         return self._told, used
 
     def result(self) -> Any:

@@ -28,9 +28,14 @@ def usage_in(told: Any, op: Record | None) -> Usage | None:
         return None
     used = counted(dict(told), _PLACES)
     if used is not None:
-        used.estimated = op is not None and (op.transport_usage is not None or bool(op.tapped))
+        used.estimated = is_told_below(op)
         bounded(used)
     return used
+
+
+def is_told_below(op: Record | None) -> bool:
+    """Whether the client inside of ``op`` has reported what was used."""
+    return op is not None and (op.transport_usage is not None or bool(op.tapped))
 
 
 def noted(response: Any) -> Attributes:

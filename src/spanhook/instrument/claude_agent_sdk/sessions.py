@@ -16,7 +16,7 @@ from spanhook.instrument.claude_agent_sdk.lasting import Lasting
 from spanhook.instrument.claude_agent_sdk.refused import Refused
 from spanhook.instrument.claude_agent_sdk.turns import NAME, TURN, Turn
 from spanhook.instrument.claude_agent_sdk.uses import Uses
-from spanhook.model import Opening
+from spanhook.model import Opening, copied
 
 streaming: ContextVar[bool] = ContextVar("spanhook_prompts_streaming", default=False)
 """Prompts come from a stream: nobody waits for them to be written, so a refusal comes where messages are read."""
@@ -99,7 +99,7 @@ class Session:
         hear = _HEARING.get(message.get("type")) if isinstance(message, Mapping) else None
         if hear is not None:
             try:
-                told = await hear(self, message)
+                told = await hear(self, copied(message))  # what the application gets shares its dicts
             except Exception as error:
                 internal.report("claude_agent_sdk", error)
             else:

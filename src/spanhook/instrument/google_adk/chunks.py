@@ -9,8 +9,8 @@ from google.genai import types
 from spanhook import semconv
 from spanhook.instrument.formats.google import GenerateContent
 from spanhook.instrument.google_adk.contents import FORMAT, native
-from spanhook.instrument.wire import OpenedTexts, bounded, cut_short, fields_of
-from spanhook.model import Args, Attributes, ChunkText, Kwargs, Route, Texts, Usage, current_record
+from spanhook.instrument.wire import OpenedTexts, as_reported, bounded, cut_short, fields_of
+from spanhook.model import Args, Attributes, ChunkText, Kwargs, Route, Texts, Usage, copied, current_record
 
 _INPUT, _OUTPUT, _THOUGHTS = "prompt_token_count", "candidates_token_count", "thoughts_token_count"
 
@@ -45,15 +45,16 @@ class ModelChunks:
         return bool(self._whole)
 
     def add(self, chunk: Any) -> bool:
-        if getattr(chunk, "usage_metadata", None) is not None:
-            self._usage = chunk.usage_metadata
+        reported = getattr(chunk, "usage_metadata", None)
+        if reported is not None:
+            self._usage = as_reported(reported)
         if not getattr(chunk, "partial", None):
             self._whole.append(chunk)
             return True
         parts = _parts(chunk)
         self._characters += sum(len(one.text or "") for one in parts)
         if self.keep:
-            self._fragments += parts
+            self._fragments += copied(parts)  # their consumer may edit them
         return True
 
     def response(self) -> tuple[Attributes, Usage | None]:

@@ -88,14 +88,14 @@ class LangChainInstrumentor(Instrumentor):
             name="handle_event",
             wanted=f"{_HERE}.wanted:ends",
             hold=f"{_HERE}.callbacks:hold",
-            around="spanhook.engine:called_back",
+            around=f"{_HERE}.wanted:called_back",
         ),
         Outlet(
             module=_CALLBACKS,
             name="ahandle_event",
             wanted=f"{_HERE}.wanted:ends",
             hold=f"{_HERE}.callbacks:ahold",
-            around="spanhook.engine:acalled_back",
+            around=f"{_HERE}.wanted:acalled_back",
             is_async=True,
         ),
     )

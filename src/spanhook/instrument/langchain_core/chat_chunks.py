@@ -1,5 +1,6 @@
 """Adds up the stream of a chat model, in both of its forms."""
 
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -7,17 +8,17 @@ from langchain_core.outputs import ChatGeneration, LLMResult
 
 from spanhook import semconv
 from spanhook.instrument.langchain_core.results import finish_reason, note, usage_of
-from spanhook.model import Args, Attributes, Kwargs, Usage
+from spanhook.model import Args, Attributes, Kwargs, Packed, Usage, later, packed, unpacked
 
 
 class ChatChunks:
     """Adds up the ``AIMessageChunk``s of a stream, or the events of the v3 protocol."""
 
-    __slots__ = ("_attributes", "_calling", "_reason", "_used", "complete", "keep", "kept", "mark")
+    __slots__ = ("_attributes", "_calling", "_kept", "_reason", "_used", "complete", "keep", "mark")
 
     def __init__(self, _instance: Any, _args: Args, _kwargs: Kwargs) -> None:
         self.keep = self.complete = False
-        self.kept: list[Any] = []
+        self._kept: list[Packed] = []
         self.mark: Any = None
         self._attributes: Attributes = {}
         self._reason = ""
@@ -39,7 +40,7 @@ class ChatChunks:
             if chunk.usage_metadata:
                 self._use(chunk.usage_metadata)
         if self.keep:
-            self.kept.append(chunk)
+            self._kept.append(packed(chunk))  # its consumer may edit it
         return True
 
     def _event(self, event: dict[str, Any]) -> None:
@@ -69,15 +70,18 @@ class ChatChunks:
             self._attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = (self._reason,)
         return self._attributes, self._used
 
-    def result(self) -> LLMResult | None:
+    def result(self) -> Any:
         """The stream as ``generate`` would have returned it."""
-        messages = [chunk for chunk in self.kept if isinstance(chunk, BaseMessage)]
-        whole: Any = messages[0] if messages else _assembled(self.kept)
-        for chunk in messages[1:]:
-            whole = whole + chunk
-        if whole is None:
-            return None
-        return LLMResult(generations=[[ChatGeneration(message=whole)]])
+        return later(partial(_whole, [kind for kind, _ in self._kept]), [data for _, data in self._kept])
+
+
+def _whole(kinds: list[Any], data: list[Any]) -> LLMResult | None:
+    kept = list(map(unpacked, kinds, data))
+    messages = [chunk for chunk in kept if isinstance(chunk, BaseMessage)]
+    whole: Any = messages[0] if messages else _assembled(kept)
+    for chunk in messages[1:]:
+        whole = whole + chunk
+    return None if whole is None else LLMResult(generations=[[ChatGeneration(message=whole)]])
 
 
 def _assembled(events: list[Any]) -> Any:

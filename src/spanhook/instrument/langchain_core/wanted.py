@@ -1,12 +1,16 @@
-"""Whether hooks may decide about callback events; called while LangChain is being imported, so it does not import
-it.
+"""Whether hooks may decide about callback events, and passing these on; called while LangChain is being imported, so it
+does not import it.
 """
 
-from typing import Protocol
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
+from spanhook import engine
 from spanhook.engine import registry
 from spanhook.gating import Plan, Registry
+from spanhook.instrument.langchain_core.reported import keep_report
+from spanhook.model import Args, Kwargs
 
 _KINDS = ("llm.call", "tool.execute", "retrieval.query")
 
@@ -61,3 +65,15 @@ def parts(hooks: Registry) -> bool:
     """Whether hooks hold back the output of tools."""
     plan = hooks.outer.get("tool.execute")
     return (plan is not None and bool(plan.buffers or plan.windows)) or _waiting()
+
+
+def called_back(wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
+    """Pass an event to callbacks."""
+    keep_report(args)
+    return engine.called_back(wrapped, args, kwargs)
+
+
+def acalled_back(wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Awaitable[Any]:
+    """``called_back`` for a coroutine function."""
+    keep_report(args)
+    return engine.acalled_back(wrapped, args, kwargs)

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Generator, Iterable
 from typing import Any
 
 from spanhook.instrument.llama_index.responses import model_response
-from spanhook.model import Args, Attributes, Kwargs, Usage
+from spanhook.model import Args, Attributes, Kwargs, Usage, copied
 
 
 class ModelChunks:
@@ -20,7 +20,7 @@ class ModelChunks:
 
     def add(self, chunk: Any) -> bool:
         attributes, used = model_response(chunk)
-        self._last = chunk
+        self._last = copied(chunk) if self.keep else None  # its consumer may edit it
         self._attributes = attributes or self._attributes
         self._used = used or self._used
         return True

@@ -14,7 +14,7 @@ from pydantic_ai.models import StreamedResponse
 from spanhook.instrument.pydantic_ai.answers import Parts, events_of, model_response, unspelled
 from spanhook.instrument.pydantic_ai.responses import response_told
 from spanhook.instrument.pydantic_ai.texts import EVENT_TEXTS
-from spanhook.model import Args, Attributes, Body, Kwargs, Usage, current_record
+from spanhook.model import Args, Attributes, Body, Kwargs, Usage, copied, current_record
 
 _OWN = frozenset(
     (
@@ -45,11 +45,12 @@ class ResponseChunks:
         rewritten: Whether hooks may rewrite it.
     """
 
-    __slots__ = ("_parts", "_response", "keep")
+    __slots__ = ("_parts", "_response", "_rewritten", "keep")
 
     def __init__(self, response: Any, *, rewritten: bool) -> None:
         self._response = response
-        self._parts = Parts(None) if rewritten else None
+        self._parts = Parts(None)
+        self._rewritten = rewritten
         self.keep = False
 
     @property
@@ -57,16 +58,20 @@ class ResponseChunks:
         return getattr(self._response, "finish_reason", None) is not None
 
     def add(self, chunk: Any) -> bool:
-        if self._parts is not None:
-            self._parts.add(chunk)
+        if self._rewritten or self.keep:
+            self._parts.add(_apart(chunk))
         return True
 
     def response(self) -> tuple[Attributes, Usage | None]:
         return response_told(self._response.get())
 
     def result(self) -> Any:
-        whole = self._response.get()
-        return whole if self._parts is None else replace(whole, parts=self._parts.get_parts())
+        return replace(self._response.get(), parts=self._parts.get_parts())
+
+
+def _apart(event: Any) -> Any:
+    """An event whose part is not the one that its consumer gets, and the library goes on with."""
+    return replace(event, part=copied(event.part)) if event.event_kind == "part_start" else event
 
 
 def stream_of(result: Any) -> str:

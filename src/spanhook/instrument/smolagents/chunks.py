@@ -23,10 +23,15 @@ from spanhook.model import (
     Record,
     Route,
     Usage,
+    copied,
+    copied_dataclass,
+    copies,
     current_record,
     leaves,
     with_texts,
 )
+
+copies(ChatMessageStreamDelta, ChatMessageToolCallStreamDelta, ChatMessageToolCallFunction)(copied_dataclass)
 
 
 def usage_in(said: Any, op: Record | None) -> Usage | None:
@@ -62,7 +67,7 @@ class ModelChunks:
             self._used = self._used or Usage()
             self._used.add(used)
         if self.keep:
-            self._chunks.append(chunk)
+            self._chunks.append(copied(chunk))  # its consumer may edit it
         return True
 
     def response(self) -> tuple[Attributes, Usage | None]:

@@ -6,6 +6,7 @@ from functools import partial
 from spanhook.cli.conformance.checks.cells import FAILED, NONE, NOT_GATED, OK, PATIENCE, Cell, Way, Wrong, brief
 from spanhook.cli.conformance.checks.changing import answered, callbacks, held, rewritten
 from spanhook.cli.conformance.checks.counting import allowed, content, once, usage
+from spanhook.cli.conformance.checks.editing import edited
 from spanhook.cli.conformance.checks.ending import cancelled, errors, left
 from spanhook.cli.conformance.checks.refusing import asynchronous, denied, refuse, timed
 from spanhook.cli.conformance.checks.restoring import restored
@@ -31,6 +32,7 @@ CHECKS: dict[str, Callable[[Way], Cell]] = {
     "errors": errors,
     "cancelled": cancelled,
     "left": left,
+    "edited": edited,
     "content": content,
     "unsampled": unsampled,
     "disabled": disabled,

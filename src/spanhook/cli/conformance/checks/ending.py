@@ -119,10 +119,8 @@ def left(way: Way) -> Cell:
 
 
 async def _leave(opened: Callable[[Any], Any], thing: Any, *, closes: bool) -> None:
-    made = opened(thing)
-    stream: Any = await made if is_awaited(made) else made
-    own: Any = getattr(stream, "__wrapped__", stream)  # a proxy's own methods do not tell
-    is_async = is_awaited(made) or not (hasattr(own, "__next__") or hasattr(own, "__iter__"))
+    stream, is_async = await stream_in(opened, thing)
+    own: Any = getattr(stream, "__wrapped__", stream)
     if is_async:
         await anext(aiter(stream))
     else:
@@ -133,3 +131,11 @@ async def _leave(opened: Callable[[Any], Any], thing: Any, *, closes: bool) -> N
         done = getattr(stream, name)()
         if is_awaited(done):
             await done
+
+
+async def stream_in(opened: Callable[[Any], Any], thing: Any) -> tuple[Any, bool]:
+    """A stream that has been opened and not read yet, and whether it is async."""
+    made = opened(thing)
+    stream: Any = await made if is_awaited(made) else made
+    own: Any = getattr(stream, "__wrapped__", stream)  # a proxy's own methods do not tell
+    return stream, is_awaited(made) or not (hasattr(own, "__next__") or hasattr(own, "__iter__"))

@@ -8,6 +8,7 @@ from spanhook.cli.conformance.libraries.agent_framework_ways import (
     ASK,
     CALL_WAYS,
     FOUND,
+    MODEL_STREAMS,
     MODEL_WAYS,
     TOOL_WAYS,
     WORKFLOW_WAYS,
@@ -41,8 +42,10 @@ _OVER_HTTP = (
 )
 
 SUBJECTS: tuple[Subject, ...] = (
-    Subject("a client of one's own in Agent Framework", "llm.call", Own, MODEL_WAYS, {}, **_SAID),
-    Subject("a client without layers in Agent Framework", "llm.call", Plain, MODEL_WAYS, {}, **_SAID),
+    Subject("a client of one's own in Agent Framework", "llm.call", Own, MODEL_WAYS, {}, opened=MODEL_STREAMS, **_SAID),
+    Subject(
+        "a client without layers in Agent Framework", "llm.call", Plain, MODEL_WAYS, {}, opened=MODEL_STREAMS, **_SAID
+    ),
     Subject("a client that is no BaseChatClient", "llm.call", other_agent, AGENT_WAYS, {}, **_SAID),
     *(_OVER_HTTP if find_spec("agent_framework_openai") is not None else ()),
     Subject("an Agent Framework agent", "agent.invoke", asking, AGENT_WAYS, {}, **_ASKED),

@@ -294,6 +294,7 @@ MODEL_WAYS: dict[str, Use] = {
     "mapped stream": lambda client: _mapped(client.get_response, messages()),
     "stream with hooks": lambda client: _hooked(client.get_response, messages()),
 }
+MODEL_STREAMS: dict[str, Use] = {"stream": lambda client: client.get_response(messages(), stream=True)}
 AGENT_WAYS: dict[str, Use] = {
     "run": lambda agent: _text(agent.run, ASK),
     "stream": lambda agent: _streamed(agent.run, ASK),

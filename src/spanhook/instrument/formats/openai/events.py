@@ -4,7 +4,7 @@ from typing import Any
 
 from spanhook.instrument.formats.openai.reading import CHAT_USAGE, RESPONSES_USAGE, noted_answer, usage_of
 from spanhook.instrument.wire import Fields, as_reported, fields_of
-from spanhook.model import Attributes, Usage
+from spanhook.model import Attributes, Usage, copied
 
 _LAST = (".completed", ".done", ".failed", ".cancelled", ".expired", ".incomplete")
 
@@ -41,7 +41,7 @@ class EventChunks:
             self._told = {**reporting, "usage": as_reported(reporting["usage"])}
         kind = told.get("type") or told.get("event")
         self.complete = isinstance(kind, str) and kind.endswith(_LAST)
-        self._last = chunk
+        self._last = copied(chunk) if self.keep else chunk  # its consumer may edit it
         return True
 
     def response(self) -> tuple[Attributes, Usage | None]:

@@ -5,7 +5,7 @@ from typing import Any
 from spanhook import semconv
 from spanhook.instrument.formats.openai.reading import RESPONSES_USAGE, noted_answer, usage_of
 from spanhook.instrument.wire import Construct, Fields, estimate, fields_of, index_of, list_of, text_of
-from spanhook.model import Attributes, Usage
+from spanhook.model import Attributes, Usage, copied
 
 _LAST = frozenset(("response.completed", "response.incomplete", "response.failed"))
 _TOOL_CALLS = ("function_call", "custom_tool_call")
@@ -80,16 +80,20 @@ class ResponsesChunks:
                 if self.keep and kind == "response.output_text.delta":
                     self._text.setdefault(index_of(told, "output_index"), []).append(delta)
         elif kind in _LAST:
-            self._last = told.get("response")
+            self._last = self._kept(told.get("response"))
             self._reported = whole_response(fields_of(self._last), itself=self._itself)
         elif self._head is None and kind == "response.created":
-            self._head = told.get("response")
+            self._head = self._kept(told.get("response"))
             self._reported = noted_answer(fields_of(self._head), itself=self._itself), None
         elif self.keep and kind == "response.output_item.done":
             index = index_of(told, "output_index")
-            self._items[index] = told.get("item")
+            self._items[index] = copied(told.get("item"))
             self._text.pop(index, None)
         return True
+
+    def _kept(self, response: Any) -> Any:
+        """A response as it is now, if it becomes the result: its consumer may edit it."""
+        return copied(response) if self.keep else response
 
     def response(self) -> tuple[Attributes, Usage | None]:
         attributes, used = self._reported
