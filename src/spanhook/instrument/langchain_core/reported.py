@@ -10,6 +10,9 @@ from spanhook.model import Args, Record, copied, current, current_record
 
 _PLACE = 3
 """The place of the answer among the arguments of an event."""
+Reports = dict[int, tuple[Any, Any]]
+"""A message, or an output, and what it has reported, by its ``id``."""
+_NONE: Reports = {}
 
 
 def keep_report(args: Args) -> None:
@@ -29,7 +32,7 @@ def keep_report(args: Args) -> None:
         internal.report("extract.reported", error)
 
 
-def _keep(kept: dict[int, tuple[Any, Any]], answer: Any) -> None:
+def _keep(kept: Reports, answer: Any) -> None:
     output = getattr(answer, "llm_output", None)
     kept[id(output)] = output, copied(output)
     for generations in getattr(answer, "generations", ()):
@@ -38,14 +41,19 @@ def _keep(kept: dict[int, tuple[Any, Any]], answer: Any) -> None:
             kept[id(message)] = message, copied(getattr(message, "usage_metadata", None))
 
 
-def reported_by(owner: Any, now: Any) -> Any:
+def reports() -> Reports:
+    """What was kept of the answer to the call that is current."""
+    op = current_record()
+    return _NONE if op is None else op.__dict__.get("reports", _NONE)
+
+
+def reported_by(kept: Reports, owner: Any, now: Any) -> Any:
     """What a message, or an output, has reported; if that was nothing, a callback may know better.
 
     Args:
+        kept: What was kept of the answer.
         owner: The message, or the output.
         now: What it says now.
     """
-    op = current_record()
-    kept = None if op is None else op.__dict__.get("reports")
-    found = None if kept is None else kept.get(id(owner))
+    found = kept.get(id(owner))
     return now if found is None or not found[1] else found[1]

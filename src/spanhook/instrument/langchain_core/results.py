@@ -5,7 +5,7 @@ from typing import Any
 
 from spanhook import semconv
 from spanhook.instrument.langchain_core.messages import to_message
-from spanhook.instrument.langchain_core.reported import reported_by
+from spanhook.instrument.langchain_core.reported import reported_by, reports
 from spanhook.model import MOST_TOKENS, Attributes, Message, Usage
 
 
@@ -64,11 +64,12 @@ def result_response(result: Any) -> tuple[Attributes, Usage | None]:
     attributes: Attributes = {}
     used: Usage | None = None
     reasons: list[str] = []
-    cached = False
+    cached, kept = False, reports()
     if len(result.generations) == 1 and len(result.generations[0]) == 1:
         message = getattr(result.generations[0][0], "message", None)
         told, reported = getattr(message, "response_metadata", None), getattr(message, "usage_metadata", None)
-        reported = reported_by(message, reported)
+        if kept:
+            reported = reported_by(kept, message, reported)
         if told and reported and (reason := finish_reason(told, message)):
             note(attributes, told)
             if result.llm_output:
@@ -82,7 +83,7 @@ def result_response(result: Any) -> tuple[Attributes, Usage | None]:
             told = getattr(message, "response_metadata", None) or info
             note(attributes, told)
             reasons.append(finish_reason(told, message) or finish_reason(info, message))
-            reported = reported_by(message, getattr(message, "usage_metadata", None))
+            reported = reported_by(kept, message, getattr(message, "usage_metadata", None))
             if reported is not None:
                 mine = usage_of(reported)
                 cached = cached or mine is None
@@ -91,7 +92,7 @@ def result_response(result: Any) -> tuple[Attributes, Usage | None]:
                         used = mine
                     else:
                         used.add(mine)
-    output = reported_by(result.llm_output, result.llm_output) or {}
+    output = reported_by(kept, result.llm_output, result.llm_output) or {}
     if output:
         note(attributes, output)
     if used is None and not cached:
