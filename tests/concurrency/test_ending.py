@@ -4,8 +4,11 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 
 import pytest
+
+from spanhook.concurrency import Ending
 
 PROGRAM = """
 import asyncio, atexit, signal, threading, time
@@ -87,3 +90,11 @@ def test_handlers_at_exit_are_not_hurried() -> None:
 
 def test_a_process_that_was_not_told_to_end_may_take_its_time() -> None:
     assert ended("time.sleep(0.3)", seconds=0.1, tell=False) == (0, "exported\n", "")
+
+
+def test_a_block_that_ends_without_having_been_told_leaves_no_thread() -> None:
+    with Ending(0).watching():
+        threads = [one for one in threading.enumerate() if one.name == "spanhook-ending"]
+    for one in threads:
+        one.join(30)
+    assert [one.is_alive() for one in threads] == [False, False]

@@ -30,20 +30,22 @@ class Ending:
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._told, self._over, self._is_told = Bell(), Bell(), False
+        self._told, self._over, self._late, self._tidied = Bell(), Bell(), Bell(), Bell()
+        self._is_told = False
 
     @contextmanager
     def watching(self) -> Generator[Self]:
         """Watch over the process while the block runs, and then until its ``atexit`` handlers run."""
-        OwnThread(self._watch, "spanhook-ending").start()
+        for work in (self._watch, self._tidy):  # both now: CPython 3.12 starts no thread while it waits for others
+            OwnThread(work, "spanhook-ending").start()
         try:
             yield self
         finally:
             if self._is_told:
                 atexit.register(self._over.ring)  # runs first, as it is registered last: nothing hangs by then
             else:
-                self._over.ring()
-                self._told.ring()
+                for bell in (self._over, self._told, self._late):  # the threads end, too
+                    bell.ring()
 
     def tell(self) -> None:
         """The process was told to end. May be called by a handler of a signal, and again."""
@@ -54,12 +56,15 @@ class Ending:
         drive(self._told.heard(threading.TIMEOUT_MAX))
         if drive(self._over.heard(self._seconds)):
             return
-        last = OwnThread(self._last, "spanhook-end")
-        last.start()
-        last.join(_LAST_S)
+        self._late.ring()
+        drive(self._tidied.heard(_LAST_S))
         os._exit(1)
 
-    def _last(self) -> None:
+    def _tidy(self) -> None:
+        """Do what the end of the interpreter would do; on a thread of its own, as it may take forever."""
+        drive(self._late.heard(threading.TIMEOUT_MAX))
+        if not self._is_told:
+            return
         message = f"the process goes on {self._seconds:g} s after it was told to end, and is ended:\n{_threads()}"
         with suppress(Exception):
             internal.report("process.end", TimeoutError(message))
@@ -67,6 +72,7 @@ class Ending:
         for stream in (sys.stdout, sys.stderr):
             with suppress(Exception):
                 stream.flush()
+        self._tidied.ring()
 
 
 def _threads() -> str:
