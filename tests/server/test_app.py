@@ -1,4 +1,6 @@
+import asyncio
 import os
+import threading
 from pathlib import Path
 
 import httpx
@@ -24,6 +26,10 @@ async def test_a_database_that_is_away_is_said_to_be(tmp_path: Path) -> None:
         response = await client.get("/readyz")
     assert (response.status_code, response.json()["code"]) == (503, "unavailable")
     await database.close()
+    # aiosqlite does not wait for the thread of a connection that failed, and the thread needs the event loop to end.
+    for thread in threading.enumerate():
+        if thread.name.endswith("(_connection_worker_thread)"):
+            await asyncio.to_thread(thread.join)
 
 
 def test_hooks_of_requests_know_whose_it_is_and_refuse_with_a_problem(
