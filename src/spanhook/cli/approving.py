@@ -1,6 +1,7 @@
 """``spanhook approvals``: requests for approval, shown and answered."""
 
 from collections.abc import Callable
+from typing import Any
 
 import click
 
@@ -8,6 +9,7 @@ _STORE = click.option("--store", default="", metavar="ADDRESS", help="The store,
 _IN_FILE = click.option("--config", default="", metavar="FILE", help="The configuration file that names the store.")
 _AS = click.option("--as", "by", default="", metavar="USER", help="Who answers; the user of this command unless given.")
 _REASON = click.option("--reason", default="", metavar="TEXT", help="Why, for whoever asked.")
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 
 @click.group(invoke_without_command=True)
@@ -22,7 +24,7 @@ def approvals(ctx: click.Context) -> None:
 @_STORE
 @_IN_FILE
 @click.option("--all", "everything", is_flag=True, help="Also those that are not open any more.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@_JSON
 def approvals_list(store: str, config: str, everything: bool, as_json: bool) -> int:
     """List the requests that are open."""
     from spanhook.cli.approvals import opened, show_all
@@ -34,7 +36,7 @@ def approvals_list(store: str, config: str, everything: bool, as_json: bool) -> 
 @click.argument("id")
 @_STORE
 @_IN_FILE
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@_JSON
 def approvals_show(id: str, store: str, config: str, as_json: bool) -> int:
     """Show the request ID with its arguments."""
     from spanhook.cli.approvals import opened, show_one
@@ -42,32 +44,31 @@ def approvals_show(id: str, store: str, config: str, as_json: bool) -> int:
     return _answering(lambda: show_one(opened(store, config), id, as_json))
 
 
-@approvals.command(name="approve")
-@click.argument("ids", nargs=-1, required=True)
-@_STORE
-@_IN_FILE
-@_AS
-@_REASON
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def approvals_approve(ids: tuple[str, ...], store: str, config: str, by: str, reason: str, as_json: bool) -> int:
-    """Approve the requests IDS. The exit code is 1 if one cannot be answered."""
-    from spanhook.cli.approvals import answer, opened
+def _answers(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the parameters of the commands that answer requests."""
+    for add in (_JSON, _REASON, _AS, _IN_FILE, _STORE, click.argument("ids", nargs=-1, required=True)):
+        command = add(command)
+    return command
 
-    return _answering(lambda: answer(opened(store, config), ids, approve=True, by=by, reason=reason, as_json=as_json))
+
+@approvals.command(name="approve")
+@_answers
+def approvals_approve(**given: Any) -> int:
+    """Approve the requests IDS. The exit code is 1 if one cannot be answered."""
+    return _answer(approve=True, **given)
 
 
 @approvals.command(name="deny")
-@click.argument("ids", nargs=-1, required=True)
-@_STORE
-@_IN_FILE
-@_AS
-@_REASON
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
-def approvals_deny(ids: tuple[str, ...], store: str, config: str, by: str, reason: str, as_json: bool) -> int:
+@_answers
+def approvals_deny(**given: Any) -> int:
     """Deny the requests IDS. The exit code is 1 if one cannot be answered."""
+    return _answer(approve=False, **given)
+
+
+def _answer(ids: tuple[str, ...], store: str, config: str, **given: Any) -> int:
     from spanhook.cli.approvals import answer, opened
 
-    return _answering(lambda: answer(opened(store, config), ids, approve=False, by=by, reason=reason, as_json=as_json))
+    return _answering(lambda: answer(opened(store, config), ids, **given))
 
 
 def _answering(command: Callable[[], int]) -> int:

@@ -16,7 +16,7 @@ from spanhook.testing import recorder
 _COUNT = re.compile("token", re.IGNORECASE)
 _DEEPEST = 8
 _ATOMS = (str, bytes, int, float, bool, type, type(None))
-EDITED = "edited"
+_EDITED = "edited"
 
 
 def edited(way: Way) -> Cell:
@@ -55,7 +55,7 @@ def _seen(way: Way, opened: Callable[[Any], Any], *, edits: bool) -> _Seen:
         found.told.append(op.response.text)
 
     def edit(chunk: Any) -> None:
-        found.passed_on = found.passed_on or EDITED in repr(chunk)
+        found.passed_on = found.passed_on or _EDITED in repr(chunk)
         if edits:
             _edit(chunk, way.subject.said)
 
@@ -84,7 +84,7 @@ def _edit(value: Any, said: str, depth: int = 0) -> None:
         if type(one) is int and isinstance(name, str) and _COUNT.search(name):
             where[name] = 1
         elif isinstance(one, str) and len(one) > 1 and one.strip() and one.strip() in said:
-            where[name] = EDITED
+            where[name] = _EDITED
         else:
             _edit(one, said, depth + 1)
 
