@@ -13,6 +13,7 @@ from grafana.src import frame, names, outside
 from grafana.src.__main__ import differing, main
 from grafana.src.tables import NO_CELL
 from spanhook import semconv
+from tests.inventory import each
 from tests.panels import EVERYTHING, FILES, ROOT, Query, dashboards, panels, queries
 
 DASHBOARDS = dashboards()
@@ -31,9 +32,7 @@ LABELS = {names.label(one) for one in ATTRIBUTES} | outside.LABELS
 OF_EVERY_SPAN = {"Span ID", "Start time", "Name", "service.name", "Trace Name", "Duration"}
 """Columns of spans that Grafana's Tempo data source makes, and the attribute that each query names."""
 
-each_panel = pytest.mark.parametrize(
-    ("dashboard", "panel"), PANELS, ids=[f"{name}/{panel['title']}" for name, panel in PANELS]
-)
+each_panel = each(PANELS, lambda dashboard, panel: f"{dashboard}/{panel['title']}")
 
 
 # --------------------------------------------------------------------------- names
@@ -182,7 +181,7 @@ def test_data_sources_are_provisioned(dashboard: str, panel: dict[str, Any]) -> 
 # --------------------------------------------------------------------------- queries
 
 
-@pytest.mark.parametrize("query", QUERIES, ids=str)
+@each(QUERIES)
 def test_variables_are_there(query: Query) -> None:
     defined = {one["name"] for one in DASHBOARDS[query.dashboard]["templating"]["list"]}
     used = set(re.findall(r"\$(\w+)", query.text))
@@ -201,7 +200,7 @@ def test_variables_of_all_dashboards(name: str) -> None:
         assert one["allValue"] == EVERYTHING[one["name"]]
 
 
-@pytest.mark.parametrize("query", [one for one in QUERIES if one.source == "prometheus"], ids=str)
+@each([one for one in QUERIES if one.source == "prometheus"])
 def test_promql_asks_for_metrics_and_labels_that_there_are(query: Query) -> None:
     text = _without_strings(query.text)
     asked = set(re.findall(r"([a-zA-Z_:][\w:]*)\{", text)) | set(re.findall(r"(?<![\w$:])\w+:[\w:]+", text))
@@ -210,7 +209,7 @@ def test_promql_asks_for_metrics_and_labels_that_there_are(query: Query) -> None
     assert _labels(text) <= LABELS
 
 
-@pytest.mark.parametrize("query", [one for one in QUERIES if one.source == "loki"], ids=str)
+@each([one for one in QUERIES if one.source == "loki"])
 def test_logql_asks_for_attributes_that_there_are(query: Query) -> None:
     text = _without_strings(query.text)
     stages = set(re.findall(r"\| (\w+)\s*(?:=|!|>)", text)) | set(re.findall(r"unwrap (\w+)", text))
@@ -220,7 +219,7 @@ def test_logql_asks_for_attributes_that_there_are(query: Query) -> None:
     assert set(events) <= {semconv.EVENT_RUN, semconv.EVENT_DECISION}
 
 
-@pytest.mark.parametrize("query", [one for one in QUERIES if one.source == "tempo"], ids=str)
+@each([one for one in QUERIES if one.source == "tempo"])
 def test_traceql_asks_for_attributes_that_there_are(query: Query) -> None:
     assert set(re.findall(r'span\."([^"]+)"', query.text)) <= ATTRIBUTES
     assert re.findall(r"span\.\w", query.text) == []  # unquoted, which Grafana's editor cannot read

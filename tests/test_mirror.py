@@ -7,7 +7,7 @@ the name of the package around it. What differs stands below, with its reason.
 
 from pathlib import Path
 
-import pytest
+from tests.inventory import each
 
 TESTS = Path(__file__).parent
 SOURCE = TESTS.parent / "src" / "spanhook"
@@ -107,6 +107,7 @@ WHOLE = {
     "test_benchmarks_figures": "instructions that benchmarks/ counts, and what they are compared with",
     "test_dashboards": "grafana/",
     "test_mirror": "tests/",
+    "test_thinning": "tests/thinning.py and tests/inventory.py",
     "test_project": "what stands beside the source",
     "test_readme": "README.md and docs/",
     "test_semconv_registry": "docs/semconv/",
@@ -355,7 +356,7 @@ def test_tests_are_named_for_what_they_are_about() -> None:
     assert not lost, "name these for a module of the same folder, or say in WHOLE what they are about"
 
 
-@pytest.mark.parametrize("module", _modules())
+@each(_modules())
 def test_each_module_has_tests(module: str) -> None:
     if module not in THROUGH and module not in BARE:
         assert _tested(module), f"write tests of the name of {module}, or say in THROUGH which they are"

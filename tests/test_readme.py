@@ -38,6 +38,7 @@ from spanhook.gating.hook import HookSettings
 from spanhook.runs import User
 from spanhook.telemetry import telemetry
 from spanhook.testing import recorder
+from tests.inventory import each
 
 ROOT = Path(__file__).parent.parent
 README = "README.md"
@@ -499,7 +500,7 @@ def exists(name: str) -> bool:
     return name.startswith("spanhook.")
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
+@each([*DOCUMENTS])
 def test_every_name_exists(document: str) -> None:
     assert [name for name in _NAME.findall(PROSE[document]) if not exists(name)] == []
 
@@ -548,7 +549,7 @@ def options() -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
+@each([*DOCUMENTS])
 def test_every_command_can_be_given(document: str) -> None:
     for words in commands(document):
         if not words:
@@ -574,7 +575,7 @@ def anchors(document: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("document", LINKED)
+@each([*LINKED])
 def test_every_link_leads_somewhere(document: str) -> None:
     for link in _LINK.findall(_FENCE.sub("", (ROOT / document).read_text())):
         path, _, anchor = link.partition("#")

@@ -11,6 +11,7 @@ from spanhook import semconv
 from spanhook.instrument import INSTRUMENTORS
 from spanhook.semconv import Coverage, Decision, Kind, LifecyclePhase, Status
 from spanhook.telemetry import BUCKETS
+from tests.inventory import each
 
 REGISTRY = Path(__file__).parent.parent / "docs" / "semconv"
 SCALARS = {"string", "int", "double", "boolean", "string[]"}
@@ -78,7 +79,7 @@ def test_every_name_of_ours_stands_in_the_registry_and_no_other() -> None:
     assert set(ATTRIBUTES) == named() - metrics - (events - set(ATTRIBUTES)) - IN_BODY
 
 
-@pytest.mark.parametrize("key", ATTRIBUTES)
+@each([*ATTRIBUTES])
 def test_an_attribute_says_what_it_is(key: str) -> None:
     told = ATTRIBUTES[key]
 
@@ -108,7 +109,7 @@ def test_an_enumeration_has_the_values_that_are_written(key: str, values: tuple[
     assert tuple(one["value"] for one in ATTRIBUTES[key]["type"]["members"]) == tuple(values)
 
 
-@pytest.mark.parametrize("entry", [*METRICS.values(), *EVENTS.values()], ids=lambda one: one["name"])
+@each([*METRICS.values(), *EVENTS.values()], lambda entry: entry["name"])
 def test_metrics_and_events_refer_to_what_there_is(entry: dict[str, Any]) -> None:
     for key, level in refs(entry).items():
         assert key in ATTRIBUTES or not key.startswith(OURS), key
@@ -125,7 +126,7 @@ def test_names_that_are_not_ours_are_those_of_the_conventions() -> None:
     assert theirs <= known
 
 
-@pytest.mark.parametrize("sort", FACTS["spans"])
+@each([*FACTS["spans"]])
 def test_the_facts_know_the_attributes_that_they_speak_of(sort: str) -> None:
     span = FACTS["spans"][sort]
     spoken_of = [*span["required"], *span["if_known"], *span["recommended"], *span["opt_in"]]

@@ -1,0 +1,47 @@
+"""What the default suite leaves to slow tests, and how a test of an inventory reports."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.inventory import each
+from tests.thinning import diagonal_of
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=4))
+def test_a_diagonal_has_each_value_of_each_parameter(lengths: list[int]) -> None:
+    diagonal = diagonal_of(lengths)
+
+    assert len(diagonal) == max(lengths)
+    for parameter, length in enumerate(lengths):
+        assert {place[parameter] for place in diagonal} == set(range(length))
+
+
+def test_an_inventory_reports_each_miss() -> None:
+    @each([(1, 2), (2, 2), (3, 2)], lambda one, other: f"{one}/{other}")
+    def same(one: int, other: int) -> None:
+        assert one == other
+
+    with pytest.raises(ExceptionGroup, match="2 of 3 cases") as failed:
+        same()
+    assert [note for error in failed.value.exceptions for note in error.__notes__ if "of" in note] == [
+        "of 1/2",
+        "of 3/2",
+    ]
+
+
+def test_an_inventory_that_is_empty_fails() -> None:
+    @each([])
+    def never(_case: str) -> None: ...
+
+    with pytest.raises(AssertionError):
+        never()
+
+
+def test_other_errors_are_not_misses() -> None:
+    @each(["a"])
+    def broken(case: str) -> None:
+        raise ValueError(case)
+
+    with pytest.raises(ValueError, match="a"):
+        broken()
