@@ -20,6 +20,7 @@ from spanhook.model import current
 from spanhook.telemetry import counts
 from spanhook.telemetry.counters import Counters
 from tests.redis_server import PROGRAM, RedisProcess, running_redis
+from tests.thinning import mark_products
 
 # From CPython 3.12 on, threads that run while another is traced by instruction crash the interpreter.
 collect_ignore = ["conformance/test_interrupts.py"] if sys.version_info >= (3, 12) else []
@@ -98,6 +99,12 @@ def pytest_collection() -> Generator[None, Any, Any]:
         return (yield)
     finally:
         gc.enable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark them before ``-m`` selects among them."""
+    mark_products(items)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,9 +1,36 @@
-"""Matrices of which a part is enough by default."""
+"""Matrices of which a part is enough by default; the rest is for slow tests."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
+
+
+def mark_products(items: Iterable[pytest.Item]) -> None:
+    """Mark tests ``slow`` that combine values of several parameters which others have tried.
+
+    Of a product of parameters the default suite tries each value once, not each combination.
+    """
+    groups: dict[tuple[object, str], list[pytest.Function]] = {}
+    for item in items:
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and not item.get_closest_marker("slow"):
+            groups.setdefault((item.parent, item.originalname), []).append(item)
+    for group in groups.values():
+        indices = [tuple(item.callspec.indices.values()) for item in group]
+        ranks = [{at: rank for rank, at in enumerate(sorted({*numbers}))} for numbers in zip(*indices, strict=True)]
+        diagonal = diagonal_of([len(numbers) for numbers in ranks])
+        for item, index in zip(group, indices, strict=True):
+            if tuple(numbers[at] for numbers, at in zip(ranks, index, strict=True)) not in diagonal:
+                item.add_marker(pytest.mark.slow)
+
+
+def diagonal_of(lengths: Sequence[int]) -> set[tuple[int, ...]]:
+    """Places in a product that have each value of each parameter, as few as there can be.
+
+    Args:
+        lengths: How many values each parameter has.
+    """
+    return {tuple(number % length for length in lengths) for number in range(max(lengths))}
 
 
 def a_fifth(cases: Iterable[Any]) -> list[Any]:
