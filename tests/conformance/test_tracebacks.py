@@ -12,6 +12,7 @@ from spanhook import Hooks, Operation, Reject, Settings
 from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.testing import recorder
 from tests.conformance.everything import HERE as SUBJECTS
+from tests.thinning import a_fifth
 
 
 class Failing(Body):
@@ -69,7 +70,7 @@ def ours(error: BaseException | None) -> list[tuple[str, str, int | None]]:
     return [*mine, *ours(error.__cause__), *ours(error.__context__)]
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+@pytest.mark.parametrize("subject", a_fifth(SUBJECTS), ids=lambda subject: subject.name)
 def test_an_error_of_the_applications_comes_as_it_came(subject: Subject) -> None:
     for way, use in subject.ways.items():
         thing = subject.make(Failing())
@@ -81,7 +82,7 @@ def test_an_error_of_the_applications_comes_as_it_came(subject: Subject) -> None
             assert seen.operations, way
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda subject: subject.name)
+@pytest.mark.parametrize("subject", a_fifth(SUBJECTS), ids=lambda subject: subject.name)
 @pytest.mark.parametrize("scope", ["operation", pytest.param("run", marks=pytest.mark.slow)])
 def test_a_rejection_does_not_show_how_it_came_about(subject: Subject, scope: Any) -> None:
     hooks = Hooks()
