@@ -14,11 +14,13 @@ import pytest
 
 import spanhook
 from spanhook.concurrency import loops, private_loops, reaper
+from spanhook.config import instrumenting
 from spanhook.diagnostics import Repeats, internal
 from spanhook.gating import _checking, _decisions
 from spanhook.model import current
 from spanhook.telemetry import counts
 from spanhook.telemetry.counters import Counters
+from tests import bindings
 from tests.redis_server import PROGRAM, RedisProcess, running_redis
 from tests.thinning import mark_products
 
@@ -156,6 +158,15 @@ def trusted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def bindings_stay() -> Iterator[None]:
+    """Libraries are bound once in a process, except for tests with the mark ``binds``."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(instrumenting, "installed", bindings.only(instrumenting.installed))
+        yield
+    bindings.remove()
+
+
+@pytest.fixture(scope="session", autouse=True)
 def versions() -> Iterator[None]:
     """Versions are looked up once, not six times a test; what is installed may only change with ``sys.path``."""
     look_up = metadata.version
@@ -196,11 +207,14 @@ def redis_url(redis_process: RedisProcess) -> str:
 
 
 @pytest.fixture(autouse=True)
-def clean() -> Iterator[None]:
+def clean(request: pytest.FixtureRequest) -> Iterator[None]:
     internal.fatal = True
+    if request.node.get_closest_marker("binds"):
+        bindings.remove()
     yield
     assert reaper.drain(60.0)
-    spanhook.uninstrument()
+    with bindings.kept():
+        spanhook.uninstrument()
     internal.fatal = False
     internal.renew()
     counts.renew()
