@@ -18,6 +18,8 @@ from spanhook.instrument.idle import _said
 from spanhook.model import Adapter, made
 from tests.here import BOUND
 
+pytestmark = pytest.mark.binds
+
 
 def noop(op: Operation) -> None:
     return None
