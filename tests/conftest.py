@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):  # a worker does not see all tests
-        config.pluginmanager.register(Skips(config.getoption("--no-skips"), config.getoption("--may-skip")))
+        config.pluginmanager.register(Skips(config.option.no_skips, config.option.may_skip))
 
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
