@@ -1,4 +1,4 @@
-"""Programs that tests need. Where one is missing, the test is skipped with the name of Debian's package."""
+"""What tests need of the system. Where it is missing, they are skipped with the name of Debian's package."""
 
 import re
 from collections import Counter
