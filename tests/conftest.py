@@ -21,7 +21,8 @@ from spanhook.model import current
 from spanhook.telemetry import counts
 from spanhook.telemetry.counters import Counters
 from tests import bindings
-from tests.redis_server import PROGRAM, RedisProcess, running_redis
+from tests.redis_server import RedisProcess, running_redis
+from tests.skips import Skips
 from tests.thinning import mark_products
 
 # From CPython 3.12 on, threads that run while another is traced by instruction crash the interpreter.
@@ -29,40 +30,6 @@ collect_ignore = ["conformance/test_interrupts.py"] if sys.version_info >= (3, 1
 
 TESTS = Path(__file__).parent
 MOST_WORKERS = 4
-
-
-class Skips:
-    """Makes skipping a failure, where everything is installed that a test may need.
-
-    Args:
-        allowed: Reasons for which tests may be skipped, in full; each must come up.
-    """
-
-    def __init__(self, allowed: list[str]) -> None:
-        self._allowed = allowed
-        self._found: dict[str, str] = {}
-
-    def _look(self, report: pytest.CollectReport | pytest.TestReport) -> None:
-        if report.skipped and not hasattr(report, "wasxfail"):
-            *_, reason = report.longrepr if isinstance(report.longrepr, tuple) else (str(report.longrepr),)
-            self._found[report.nodeid] = reason.removeprefix("Skipped: ")
-
-    pytest_runtest_logreport = pytest_collectreport = _look
-
-    @property
-    def _complaints(self) -> list[str]:
-        skipped = [f"{test}: {reason}" for test, reason in self._found.items() if reason not in self._allowed]
-        return skipped + [f"nothing: {reason}" for reason in self._allowed if reason not in self._found.values()]
-
-    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        if self._complaints and exitstatus == pytest.ExitCode.OK:
-            session.exitstatus = pytest.ExitCode.TESTS_FAILED
-
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        if self._complaints:
-            terminalreporter.section("not skipped as it should be")
-            for line in self._complaints:
-                terminalreporter.line(line)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -73,8 +40,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.getoption("--no-skips") and not hasattr(config, "workerinput"):  # a worker does not see all tests
-        config.pluginmanager.register(Skips(config.getoption("--may-skip") or []))
+    if not hasattr(config, "workerinput"):  # a worker does not see all tests
+        config.pluginmanager.register(Skips(config.option.no_skips, config.option.may_skip))
 
 
 @pytest.hookimpl(wrapper=True, optionalhook=True)
@@ -190,8 +157,6 @@ def frozen() -> None:
 @pytest.fixture(scope="session")
 def redis_process() -> Iterator[RedisProcess]:
     """A Redis server, the same one for all tests of a process; tests take ``redis_url``."""
-    if PROGRAM is None:
-        pytest.skip("redis-server is not installed")
     with running_redis() as server:
         yield server
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
-PROGRAM = shutil.which("redis-server")
+from tests.programs import need
 
 
 class RedisProcess:
@@ -20,7 +20,8 @@ class RedisProcess:
         url: Its address.
     """
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, program: str, folder: str) -> None:
+        self._program = program
         self._folder = folder
         with socket.create_server(("127.0.0.1", 0)) as taken:
             self._port: int = taken.getsockname()[1]
@@ -29,9 +30,8 @@ class RedisProcess:
 
     def start(self) -> None:
         """Start it, empty, and wait until it answers."""
-        assert PROGRAM is not None
         given = ["--port", str(self._port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
-        self._process = subprocess.Popen([PROGRAM, *given], cwd=self._folder, stdout=subprocess.DEVNULL)
+        self._process = subprocess.Popen([self._program, *given], cwd=self._folder, stdout=subprocess.DEVNULL)
         for _ in range(1_000):
             try:
                 with socket.create_connection(("127.0.0.1", self._port), 1) as connection:
@@ -63,9 +63,10 @@ class RedisProcess:
 
 @contextmanager
 def running_redis() -> Generator[RedisProcess]:
-    """A running server."""
+    """A running server; the test is skipped where it is not installed."""
+    program = need("redis-server", shutil.which("redis-server"))
     with tempfile.TemporaryDirectory() as folder:
-        server = RedisProcess(folder)
+        server = RedisProcess(program, folder)
         try:
             server.start()
             yield server

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.programs import need
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
@@ -17,19 +19,16 @@ if TYPE_CHECKING:
 if any(find_spec(name) is None for name in ("playwright", "fastapi", "jwt")):  # not in every environment
     collect_ignore_glob = ["test_*.py"]
 
-CHROMIUM = shutil.which("chromium")
-
 
 @pytest.fixture(scope="session")
 def chromium() -> "Generator[Browser]":
     """Debian's Chromium; Playwright brings no browser of its own."""
     from playwright.sync_api import expect, sync_playwright
 
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed")
+    program = need("chromium", shutil.which("chromium"))
     expect.set_options(timeout=30_000)  # milliseconds; the machine may be busy
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM)
+        browser = playwright.chromium.launch(executable_path=program)
         yield browser
         browser.close()
 

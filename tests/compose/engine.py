@@ -17,6 +17,7 @@ from tests.compose.container import Container
 from tests.compose.timers import checking
 from tests.e2e.programs import Server, until
 from tests.e2e.stack import ROOT, needed
+from tests.programs import need
 
 COMPOSE_FILE = ROOT / "docker-compose.yml"
 PODMAN = Path("/usr/bin/podman")
@@ -178,5 +179,6 @@ def running(folder: Path, images: Path) -> Generator[Engine, None, None]:
 
 def is_possible() -> None:
     """Skip the test where there is no podman of Debian's, or nobody may use it."""
-    if os.geteuid() != 0 or not PODMAN.exists():
-        pytest.skip("no podman of Debian's here, or not root: .ci/run compose")
+    need("podman", PODMAN if PODMAN.exists() else None)
+    if os.geteuid() != 0:
+        pytest.skip("podman runs as root alone: .ci/run compose")

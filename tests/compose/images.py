@@ -11,11 +11,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from tests.e2e.programs import CACHE
 from tests.e2e.stack import ROOT, needed
+from tests.programs import need
 
 SOURCE = Path(__file__).with_name("images")
 PODMAN = "/usr/bin/podman"
@@ -36,7 +36,7 @@ def images() -> dict[str, str]:
 def store() -> Path:
     """The store that has all of them; they are made if it does not exist yet."""
     there = {path.name: path for path in SOURCE.glob("*.sh")} | {name: needed(name).resolve() for name in PROGRAMS}
-    there["busybox"] = Path(shutil.which("busybox", path="/usr/bin:/bin") or pytest.skip("no package busybox-static"))
+    there["busybox"] = Path(need("busybox-static", shutil.which("busybox", path="/usr/bin:/bin")))
     names = images()
     made_of = [(path.name, path.read_text()) for path in sorted(SOURCE.iterdir())], sorted(map(str, there.values()))
     digest = hashlib.sha256(repr((made_of, names)).encode()).hexdigest()[:12]

@@ -8,12 +8,12 @@ from uuid import uuid4
 import pytest
 
 from spanhook.cli.conformance.servers.postgres_server import PROGRAMS, USER, running_postgres
+from tests.programs import need
 
 
 @pytest.fixture(scope="session")
 def postgres_port() -> Iterator[int]:
-    if PROGRAMS is None:
-        pytest.skip("PostgreSQL is not installed")
+    need("postgresql", PROGRAMS)
     if find_spec("psycopg") is None:
         pytest.skip("psycopg is not installed")
     with running_postgres() as port:

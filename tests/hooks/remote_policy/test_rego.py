@@ -1,6 +1,8 @@
 """Rego in the process."""
 
+import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ from spanhook import ConfigurationError
 from spanhook.hooks.remote_policy import RemotePolicy
 from spanhook.testing import recorder
 from tests.hooks.remote_policy.calls import WAYS, refund, refusal
+from tests.programs import need
 
 MODULE = """
 package agents
@@ -32,8 +35,19 @@ note if input.arguments.note == "é\\n\\"x\\""
 """
 
 
+def loaded() -> ModuleType | None:
+    """The package, if the system has the library that it needs."""
+    try:
+        import regopy
+    except OSError:
+        return None
+    return regopy
+
+
 @pytest.fixture
 def rego(tmp_path: Path) -> Any:
+    need("libatomic1", loaded())
+
     def make(query: str = "data.agents.allow", module: str = MODULE, **settings: Any) -> RemotePolicy:
         (tmp_path / "agents.rego").write_text(module)
         return RemotePolicy(
@@ -84,6 +98,14 @@ def test_data_is_read(rego: Any, tmp_path: Path) -> None:
     with recorder(rego("data.agents.limited", data=str(tmp_path / "data.json"))):
         assert refund(5) == "refunded 5"
         assert refusal(lambda: refund(10)).status_code == 403
+
+
+def test_a_library_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "regopy.py").write_text("raise OSError('libatomic.so.1: No such file')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "regopy", raising=False)
+    with pytest.raises(ConfigurationError, match=r"libatomic\.so\.1: No such file; on Debian, .* libatomic1"):
+        RemotePolicy("rego", policies=[str(tmp_path / "regopy.py")], query="data.agents.allow", send=["arguments"])
 
 
 def test_what_cannot_be_read_is_refused(rego: Any) -> None:

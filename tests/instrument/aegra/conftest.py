@@ -6,21 +6,19 @@ import pytest
 
 from spanhook.cli.conformance.servers.postgres_server import PROGRAMS, running_postgres
 from tests.instrument.aegra.serving import TRACED, Application, application, has, served
-from tests.redis_server import PROGRAM, RedisProcess, running_redis
+from tests.programs import need
+from tests.redis_server import RedisProcess, running_redis
 
 
 @pytest.fixture(scope="package")
 def postgres() -> Generator[int]:
-    if PROGRAMS is None:
-        pytest.skip("PostgreSQL is not installed")
+    need("postgresql", PROGRAMS)
     with running_postgres() as port:
         yield port
 
 
 @pytest.fixture(scope="package")
 def redis() -> Generator[RedisProcess]:
-    if PROGRAM is None:
-        pytest.skip("redis-server is not installed")
     if not has("services.worker_executor"):
         pytest.skip("this version of Aegra has no workers")
     with running_redis() as server:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.jobs.workers.processes import Place
-from tests.redis_server import PROGRAM, RedisProcess, running_redis
+from tests.redis_server import RedisProcess, running_redis
 from tests.store.conftest import created, postgres_port, postgres_url
 from tests.store.control.conftest import migrated_file, migrated_postgres
 
@@ -26,8 +26,6 @@ def anyio_backend() -> str:
 @pytest.fixture
 def redis() -> Iterator[RedisProcess]:
     """A Redis of the test's own."""
-    if PROGRAM is None:
-        pytest.skip("redis-server is not installed")
     with running_redis() as server:
         yield server
 

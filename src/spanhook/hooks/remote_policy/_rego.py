@@ -31,6 +31,10 @@ class Rego:
             import regopy
         except ImportError:
             raise ConfigurationError('service="rego" needs the package regopy; pip install "spanhook[rego]"') from None
+        except OSError as error:  # its wheels for Linux leave a library of GCC's to the system
+            raise ConfigurationError(
+                f'service="rego" cannot load the package regopy: {error}; on Debian, it needs the package libatomic1'
+            ) from None
         self._query = config.query
         self._lock = threading.Lock()
         self._engine: Any = regopy.Interpreter()
