@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from spanhook.cli import main
+from tests.forking import children
 
 SPANHOOK = (sys.executable, "-m", "spanhook")
 
@@ -95,7 +96,8 @@ class Folder:
         )
 
     def spanhook(self, *arguments: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
-        return self.run(*SPANHOOK, *arguments, stdin=stdin, **env)
+        """The command in a forked process. What ``run`` starts is an interpreter that has just started all the same."""
+        return children.run(*SPANHOOK[1:], *arguments, cwd=self.path, env=environment(env), stdin=stdin)
 
     def here(self, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
         """The command without a process of its own, which costs a second; for those that start no application."""

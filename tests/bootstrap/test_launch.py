@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import APP, REJECTED, SPANHOOK, Folder, environment
+from tests.forking import children
 
 GATED = ("run", "--hooks", "./hooks.py:hooks")
 
@@ -186,11 +187,7 @@ def test_exit_code_and_streams(folder: Folder) -> None:
 
 def test_signals_reach_it_under_the_same_process_id(folder: Folder) -> None:
     folder.write(app="import os, signal\nprint(os.getpid(), flush=True)\nsignal.pause()")
-    process = subprocess.Popen(
-        [*SPANHOOK, "run", "app.py"], cwd=folder.path, env=environment({}), stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    with process.stdout:
+    with children.Piped(*SPANHOOK[1:], "run", "app.py", cwd=folder.path, env=environment({})) as process:
         assert int(process.stdout.readline()) == process.pid
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == -signal.SIGTERM
