@@ -47,6 +47,21 @@ def attempt() -> str:
         return f"{type(error).__name__}: {error}"
 """
 
+OWN_TOOL = """
+import spanhook
+
+@spanhook.tool
+def refund() -> str:
+    open("BODY_RAN", "a").write("x")
+    return "paid"
+
+def attempt() -> str:
+    try:
+        return refund()
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+"""
+
 APP = """
 from tool import attempt
 print(attempt(), flush=True)
@@ -75,9 +90,12 @@ class Folder:
             path.chmod(0o755)
         return path
 
-    def agent(self) -> "Folder":
-        """An application whose tool may not run, and the hooks that see to it."""
-        return self.write(hooks=HOOKS, tool=TOOL, app=APP)
+    def agent(self, tool: str = TOOL) -> "Folder":
+        """An application whose tool may not run, and the hooks that see to it.
+
+        Its tool is one of LangChain's, whose import takes the child as long as all else, unless it is ``OWN_TOOL``.
+        """
+        return self.write(hooks=HOOKS, tool=tool, app=APP)
 
     @property
     def body_ran(self) -> bool:
