@@ -52,7 +52,10 @@ def test_it_ends_as_a_program_ends(end: str) -> None:
     forked = children.run("-c", ENDS.format(end))
     started = subprocess.run([sys.executable, "-c", ENDS.format(end)], capture_output=True, text=True, check=False)
 
-    assert (forked.returncode, forked.stdout, forked.stderr) == (started.returncode, started.stdout, started.stderr)
+    assert (forked.returncode, forked.stdout) == (started.returncode, started.stdout)
+    # From CPython 3.13 on, a traceback shows lines of code that was an argument.
+    assert forked.stderr.splitlines()[-1:] == started.stderr.splitlines()[-1:]
+    assert "forking" not in forked.stderr
 
 
 def test_signals_reach_it() -> None:
