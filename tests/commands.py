@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from spanhook.cli import main
+from tests.forking import children
 
 SPANHOOK = (sys.executable, "-m", "spanhook")
 
@@ -42,6 +43,21 @@ def refund(amount: int) -> str:
 def attempt() -> str:
     try:
         return refund.invoke({"amount": 1})
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+"""
+
+OWN_TOOL = """
+import spanhook
+
+@spanhook.tool
+def refund() -> str:
+    open("BODY_RAN", "a").write("x")
+    return "paid"
+
+def attempt() -> str:
+    try:
+        return refund()
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 """
@@ -74,9 +90,12 @@ class Folder:
             path.chmod(0o755)
         return path
 
-    def agent(self) -> "Folder":
-        """An application whose tool may not run, and the hooks that see to it."""
-        return self.write(hooks=HOOKS, tool=TOOL, app=APP)
+    def agent(self, tool: str = TOOL) -> "Folder":
+        """An application whose tool may not run, and the hooks that see to it.
+
+        Its tool is one of LangChain's, whose import takes the child as long as all else, unless it is ``OWN_TOOL``.
+        """
+        return self.write(hooks=HOOKS, tool=tool, app=APP)
 
     @property
     def body_ran(self) -> bool:
@@ -95,7 +114,8 @@ class Folder:
         )
 
     def spanhook(self, *arguments: str, stdin: str = "", **env: str) -> subprocess.CompletedProcess[str]:
-        return self.run(*SPANHOOK, *arguments, stdin=stdin, **env)
+        """The command in a forked process. What ``run`` starts is an interpreter that has just started all the same."""
+        return children.run(*SPANHOOK[1:], *arguments, cwd=self.path, env=environment(env), stdin=stdin)
 
     def here(self, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
         """The command without a process of its own, which costs a second; for those that start no application."""

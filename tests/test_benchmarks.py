@@ -12,6 +12,8 @@ from benchmarks import printing, readme
 from benchmarks.__main__ import _arguments, _cases, _variants
 from benchmarks.workloads import CASES
 
+from tests.forking import children
+
 ROOT = Path(__file__).parent.parent
 TRACED = """
 from langchain_core.tools import StructuredTool
@@ -49,9 +51,7 @@ def measured(*arguments: str) -> Any:
 
 
 def test_an_unknown_case_is_named_with_those_there_are() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks", "--only", "nope"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    done = children.run("-m", "benchmarks", "--only", "nope", cwd=ROOT)
     assert done.returncode == 2
     assert "'nope' is none of llm, " in done.stderr
 
@@ -150,8 +150,7 @@ def test_the_readme_table_has_the_cheapest_other_by_name_and_version(tmp_path: P
     chat["variants"] |= {"mixed hooks": {**chat["variants"]["base"], "overhead_us": 43.0}}
     kept = tmp_path / "one.json"
     kept.write_text(json.dumps(document_of(chat=chat)))
-    command = [sys.executable, "-m", "benchmarks.readme", str(kept)]
-    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    done = children.run("-m", "benchmarks.readme", kept, cwd=ROOT, check=True)
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines() if "|" in line]
     assert ["OpenAI chat completion", "85", "25", "31", "43", "12", "cheap-one 1.0, 70 (1)"] in rows
     assert ["a case", "85", "25 (1)", "cheap-one 1.0, 70 (1)"] in rows
@@ -191,15 +190,8 @@ def test_the_pipeline_is_measured_without_pytest() -> None:
 
 
 def piped(*arguments: str, **environ: str) -> Any:
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.pipeline", "--json", "--quick", *arguments],
-        cwd=ROOT,
-        env={**os.environ, **environ},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
+    command = ("-m", "benchmarks.pipeline", "--json", "--quick", *arguments)
+    done = children.run(*command, cwd=ROOT, env={**os.environ, **environ}, check=True)
     return json.loads(done.stdout)
 
 

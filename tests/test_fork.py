@@ -1,14 +1,13 @@
 """What starts afresh in a forked child: all of it, in the order stated, whatever fails on the way."""
 
 import importlib
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import spanhook
 from spanhook import fork
+from tests.forking import children
 
 SOURCE = Path(spanhook.__file__).parent
 
@@ -65,7 +64,7 @@ def test_a_child_renews() -> None:
             os._exit(0 if registering.lock is not lock and not internal.counts else 1)
         raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) or internal.counts["thing"] != 1)
     """
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+    children.run("-W", "error", "-c", code, check=True)
 
 
 def test_what_is_held_is_let_go_in_the_parent_alone() -> None:
@@ -83,4 +82,4 @@ def test_what_is_held_is_let_go_in_the_parent_alone() -> None:
         "assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1\n"
         "assert seen == ['held', 'let go']\n"
     )
-    subprocess.run([sys.executable, "-c", asked], check=True)
+    children.run("-c", asked, check=True)

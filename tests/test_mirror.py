@@ -22,6 +22,7 @@ ACROSS = {
     "e2e": "what is exported, with the real collector and its backends",
     "foreign": "programs beside the instrumentations of others, in an environment of their own",
     "examples": "examples/",
+    "forking": "how tests start processes",
     "presidio": "Presidio's recognizers, in an environment of its own",
     "typing": "what users write, for the type checker",
 }

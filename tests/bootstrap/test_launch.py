@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import APP, REJECTED, SPANHOOK, Folder, environment
+from tests.commands import APP, OWN_TOOL, REJECTED, SPANHOOK, TOOL, Folder, environment
+from tests.forking import children
 
 GATED = ("run", "--hooks", "./hooks.py:hooks")
 
@@ -46,7 +47,8 @@ OFTEN = ("script", "shell")
     [pytest.param(words, id=name, marks=[] if name in OFTEN else pytest.mark.slow) for name, words in TARGETS.items()],
 )
 def test_a_refused_tool_does_not_run(folder: Folder, target: list[str]) -> None:
-    folder.agent().file("packed/__main__.py", f"import sys; sys.path.append({str(folder.path)!r})" + APP)
+    folder.agent(TOOL if target == TARGETS["script"] else OWN_TOOL)
+    folder.file("packed/__main__.py", f"import sys; sys.path.append({str(folder.path)!r})" + APP)
     folder.file("start.sh", f"#!/bin/sh\nexec {sys.executable} app.py\n", executable=True)
     folder.file("tool-script", f"#!{sys.executable}\n{APP}", executable=True)
 
@@ -137,7 +139,7 @@ def test_the_application_sees_what_it_would_see_without_us(folder: Folder, targe
     ],
 )
 def test_python_variables_that_do_not_keep_us_out(folder: Folder, variables: dict[str, str]) -> None:
-    folder.agent().file("app.py", f"import sys; sys.path.append({str(folder.path)!r})" + APP)
+    folder.agent(OWN_TOOL).file("app.py", f"import sys; sys.path.append({str(folder.path)!r})" + APP)
 
     ran = folder.spanhook(*GATED, "app.py", **variables)
 
@@ -145,7 +147,9 @@ def test_python_variables_that_do_not_keep_us_out(folder: Folder, variables: dic
 
 
 def test_hooks_may_import_the_application(folder: Folder) -> None:
-    folder.agent().file("elsewhere/hooks.py", "import beside, tool\nassert tool.refund\nfrom beside import hooks\n")
+    folder.agent(OWN_TOOL).file(
+        "elsewhere/hooks.py", "import beside, tool\nassert tool.refund\nfrom beside import hooks\n"
+    )
     folder.file("elsewhere/beside.py", (folder.path / "hooks.py").read_text())
 
     ran = folder.spanhook("run", "--hooks", "elsewhere/hooks.py:hooks", "app.py")
@@ -154,7 +158,7 @@ def test_hooks_may_import_the_application(folder: Folder) -> None:
 
 
 def test_the_application_and_its_hooks_share_one_module(folder: Folder) -> None:
-    folder.agent().file(
+    folder.agent(OWN_TOOL).file(
         "app.py", APP + "import hooks\nprint(len(hooks.hooks), [m for m in __import__('sys').modules if 'hooks_' in m])"
     )
 
@@ -164,7 +168,7 @@ def test_the_application_and_its_hooks_share_one_module(folder: Folder) -> None:
 
 
 def test_what_hooks_import_runs_nothing_ungated(folder: Folder) -> None:
-    folder.agent().file("app_state.py", "from tool import attempt\nresult = attempt()\n")
+    folder.agent(OWN_TOOL).file("app_state.py", "from tool import attempt\nresult = attempt()\n")
     folder.file("early.py", "import app_state\n" + (folder.path / "hooks.py").read_text())
 
     ran = folder.spanhook("run", "--hooks", "early.py:hooks", "-m", "app")
@@ -186,11 +190,7 @@ def test_exit_code_and_streams(folder: Folder) -> None:
 
 def test_signals_reach_it_under_the_same_process_id(folder: Folder) -> None:
     folder.write(app="import os, signal\nprint(os.getpid(), flush=True)\nsignal.pause()")
-    process = subprocess.Popen(
-        [*SPANHOOK, "run", "app.py"], cwd=folder.path, env=environment({}), stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    with process.stdout:
+    with children.Piped(*SPANHOOK[1:], "run", "app.py", cwd=folder.path, env=environment({})) as process:
         assert int(process.stdout.readline()) == process.pid
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == -signal.SIGTERM

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import REJECTED, Folder
+from tests.commands import OWN_TOOL, REJECTED, Folder
 
 GATED = ("run", "--hooks", "./hooks.py:hooks")
 
@@ -186,7 +186,7 @@ def test_a_python_without_spanhook(folder: Folder, bare: Path) -> None:
 
 
 def test_start_up_code_that_is_found_before_ours(folder: Folder, tmp_path: Path) -> None:
-    folder.agent().file("first/sitecustomize.py", "")
+    folder.agent(OWN_TOOL).file("first/sitecustomize.py", "")
     python = python_with(tmp_path / "other", zz=f"import sys; sys.path.insert(0, {str(folder.path / 'first')!r})")
 
     ran = folder.spanhook(*GATED, "--", python, "app.py")
@@ -198,7 +198,7 @@ def test_start_up_code_that_is_found_before_ours(folder: Folder, tmp_path: Path)
 
 
 def test_a_spanhook_that_cannot_be_imported(folder: Folder, tmp_path: Path) -> None:
-    folder.agent().file("broken/wrapt/__init__.py", "raise RuntimeError('no\\nwrapt')")
+    folder.agent(OWN_TOOL).file("broken/wrapt/__init__.py", "raise RuntimeError('no\\nwrapt')")
     python = python_with(tmp_path / "other", aa=f"import sys; sys.path.insert(0, {str(folder.path / 'broken')!r})")
 
     ran = folder.spanhook(*GATED, "--", python, "app.py")

@@ -2,13 +2,13 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from spanhook.store import ApprovalRequest, open_approvals
 from tests.commands import Folder
+from tests.forking import children
 
 REQUEST = ApprovalRequest("r1", "b1", "close", "close_account", "acme", "ann", "s", "desk", '{"account":7}', "Careful")
 
@@ -19,13 +19,7 @@ def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
 
 def run_apart(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """The same in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "spanhook", "approvals", *arguments],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return children.run("-m", "spanhook", "approvals", *arguments, cwd=folder)
 
 
 @pytest.fixture

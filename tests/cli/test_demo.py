@@ -15,6 +15,7 @@ from inline_snapshot import snapshot
 from spanhook.cli.conformance.servers.openai_server import Call, OpenAIServer, Reply, Tokens, error
 from spanhook.cli.demo import NEXT, model, run_demo
 from spanhook.engine import listeners, registry
+from tests.forking import children
 from tests.servers.collector import collector
 
 
@@ -392,28 +393,27 @@ def test_it_says_the_same_with_the_sdk_off_and_with_nothing_sampled(
     assert bool(runs[0]["spans"]) is (variable[0] != "OTEL_SDK_DISABLED")
 
 
-def play(**variables: str) -> "subprocess.CompletedProcess[str]":
-    """The command in a process of its own, without any ``OTEL_*`` variables but these."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
-    return subprocess.run(
-        [sys.executable, "-W", "error", "-m", "spanhook", "demo", "--json"],
-        capture_output=True,
-        text=True,
-        env={**environment, "LANGSMITH_TRACING": "true", **variables},
-        check=True,
-    )
+COMMAND = ("-W", "error", "-m", "spanhook", "demo", "--json")
+
+
+def surroundings(**variables: str) -> dict[str, str]:
+    """The environment of the command: without any ``OTEL_*`` variables but these."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
+    return {**kept, "LANGSMITH_TRACING": "true", **variables}
 
 
 @pytest.mark.slow
 def test_nothing_else_is_printed() -> None:
-    done = play()
+    command = [sys.executable, *COMMAND]
+    done = subprocess.run(command, capture_output=True, text=True, env=surroundings(), check=True)
     assert done.stderr == ""
     assert len(json.loads(done.stdout)["runs"]) == 6
 
 
 def test_with_an_endpoint_set_all_three_signals_go_there() -> None:
     with collector() as seen:
-        done = play(OTEL_EXPORTER_OTLP_ENDPOINT=seen.url)
+        env = surroundings(OTEL_EXPORTER_OTLP_ENDPOINT=seen.url)
+        done = children.run(*COMMAND, env=env, check=True)
     assert done.stderr == ""
     runs = json.loads(done.stdout)["runs"]
     assert Counter(seen.spans) == Counter(span["name"] for run in runs for span in run["spans"])

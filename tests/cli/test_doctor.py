@@ -12,7 +12,7 @@ from spanhook.cli.doctor.loader import loader
 from spanhook.cli.doctor.others import others
 from spanhook.cli.doctor.variables import examine, usable
 from spanhook.instrument import INSTRUMENTORS, KNOWN
-from tests.commands import HOOKS, Folder
+from tests.commands import HOOKS, SPANHOOK, Folder
 from tests.here import BOUND
 from tests.standin import BY_NAME, library
 
@@ -39,26 +39,27 @@ def installed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def diagnosed(folder: Folder, *arguments: str, apart: bool = True, **env: str) -> tuple[int, dict[str, Any]]:
-    ran = (folder.spanhook if apart else folder.here)("doctor", "--json", *arguments, **env)
+    command = ("doctor", "--json", *arguments)
+    ran = folder.run(*SPANHOOK, *command, **env) if apart else folder.here(*command, **env)
     return ran.returncode, json.loads(ran.stdout)
 
 
 # ----------------------------------------------------------------------------------- the command
 
 
-def test_everything_in_order(folder: Folder) -> None:
+def test_everything_in_order(folder: Folder, caplog: pytest.LogCaptureFixture) -> None:
     folder.write(
         hooks=HOOKS
         + "print('loading')\n@hooks.after('*', priority=600, timeout=None)\ndef seen(op): ...\n"
         + "@hooks.on('tool.execute')\ndef told(op): ...\n@hooks.on('run.post')\ndef ended(op): ...\n"
     )
 
-    ran = folder.spanhook("doctor", "--json", "--hooks", "hooks.py:hooks", "--require", "langchain,langgraph")
+    ran = folder.here("doctor", "--json", "--hooks", "hooks.py:hooks", "--require", "langchain,langgraph")
 
     report = json.loads(ran.stdout)  # all there is on standard output
     assert (ran.returncode, report["exit_code"]) == (0, 0)
-    printed, warned = ran.stderr.splitlines()
-    assert (printed, warned.partition(",")[0]) == ("loading", "spanhook: hook 'ended' is for run")
+    assert ran.stderr == "loading\n"
+    assert [one.partition(",")[0] for one in caplog.messages] == ["spanhook: hook 'ended' is for run"]
     assert [library["name"] for library in report["libraries"]] == list(INSTRUMENTORS)
     found = {library["name"]: library for library in report["libraries"] if library["version"]}
     assert [*found] == [*BOUND]
@@ -93,7 +94,7 @@ def test_for_people(folder: Folder) -> None:
         + "@hooks.after('llm.call', stream='buffer')\ndef checked(op): ...\n"
     )
 
-    ran = folder.spanhook("doctor", "--hooks", "hooks.py:hooks", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")
+    ran = folder.run(*SPANHOOK, "doctor", "--hooks", "hooks.py:hooks", OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:9")
 
     lines = ran.stdout.splitlines()
     assert ran.returncode == 0
@@ -195,7 +196,7 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess
     folder = Folder(tmp_path_factory.mktemp("odd"))
     installed = judged(folder)
     folder.file("judge.py", (folder.path / "judge.py").read_text() + OWN)
-    return folder.spanhook("doctor", "--json", SPANHOOK_HOOKS="judge.py:hooks", PYTHONPATH=installed)
+    return folder.run(*SPANHOOK, "doctor", "--json", SPANHOOK_HOOKS="judge.py:hooks", PYTHONPATH=installed)
 
 
 @pytest.mark.slow
@@ -261,8 +262,8 @@ def test_what_is_not_bound_and_what_traces_itself(odd: subprocess.CompletedProce
 def test_what_is_not_bound_for_people(folder: Folder) -> None:
     path = judged(folder)
 
-    ran = folder.spanhook(
-        "doctor", "--hooks", "judge.py:hooks", "--strict", "--allow", "autogen-agentchat", PYTHONPATH=path
+    ran = folder.run(
+        *SPANHOOK, "doctor", "--hooks", "judge.py:hooks", "--strict", "--allow", "autogen-agentchat", PYTHONPATH=path
     )
 
     assert (ran.returncode, ran.stderr) == (3, "")

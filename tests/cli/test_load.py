@@ -29,6 +29,7 @@ from spanhook.concurrency import loops
 from spanhook.diagnostics import log
 from spanhook.engine import listeners, registry
 from spanhook.testing import Recorder
+from tests.forking import children
 from tests.servers.collector import collector
 
 pytestmark = pytest.mark.usefixtures("limits")
@@ -588,13 +589,8 @@ def command(runs: int, seed: int, concurrency: int, **variables: str) -> Documen
     """The command in a process of its own, without any ``OTEL_*`` variables but these."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OTEL_")}
     arguments = ("load", "--runs", str(runs), "--seed", str(seed), "--concurrency", str(concurrency), "--json")
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "spanhook", *arguments],
-        capture_output=True,
-        text=True,
-        env={**environment, "LANGSMITH_TRACING": "true", **variables},
-        check=False,
-    )
+    env = {**environment, "LANGSMITH_TRACING": "true", **variables}
+    done = children.run("-W", "error", "-m", "spanhook", *arguments, env=env)
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)
 

@@ -11,7 +11,7 @@ from spanhook.bootstrap import environment
 from spanhook.cli.main import cli
 from spanhook.errors import ConfigurationError
 from spanhook.version import __version__
-from tests.commands import Folder
+from tests.commands import SPANHOOK, Folder
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_missing_dependency_names_the_extra(folder: Folder, command: str) -> N
         "import sys\nfor name in ('langchain_core', 'langgraph', 'langchain'):\n    sys.modules[name] = None\n",
     )
 
-    ran = folder.spanhook(command, "--json", PYTHONPATH="blocked")
+    ran = folder.run(*SPANHOOK, command, "--json", PYTHONPATH="blocked")
 
     assert ran.returncode == 2, ran.stderr
     assert ran.stderr.startswith(f"spanhook {command}")
@@ -97,7 +97,7 @@ def test_a_missing_dependency_names_the_extra(folder: Folder, command: str) -> N
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [["demo", "--json"], ["load", "--runs", "3", "--json"]])
 def test_json_is_all_there_is_on_standard_output(folder: Folder, arguments: list[str]) -> None:
-    ran = folder.spanhook(*arguments)
+    ran = folder.run(*SPANHOOK, *arguments)
 
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)

@@ -1,7 +1,6 @@
 """The replay: what was enforced is decided again, and what is not recorded is never guessed."""
 
 import json
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
@@ -21,6 +20,7 @@ from spanhook.diagnostics import log
 from spanhook.gating import load_hooks
 from tests.cli.replay.recording import recording
 from tests.commands import SPANHOOK
+from tests.forking import children
 
 HOOKS = """
 import time
@@ -186,8 +186,7 @@ def test_without_content_what_needs_it_is_unknown(hooks: str, tmp_path: Path) ->
 
 def replayed_apart(file: str, hooks: str) -> Document:
     """By the command, in a process in which the hooks have counted nothing yet."""
-    command = [*SPANHOOK, "replay", "--hooks", hooks, "--config", "", "--compare", "--json", file]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = children.run(*SPANHOOK[1:], "replay", "--hooks", hooks, "--config", "", "--compare", "--json", file)
     assert done.stderr == ""
     document: Document = json.loads(done.stdout)
     assert document["comparison"] is not None

@@ -21,6 +21,7 @@ from spanhook.cli.stack.files import NAME, PROFILES, compose_file
 from spanhook.cli.stack.services import DASHBOARDS, OTLP_GRPC, OTLP_HTTP, SERVICES, Service, asked
 from spanhook.errors import ConfigurationError
 from tests.commands import SPANHOOK
+from tests.forking import children
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / NAME).read_text())
@@ -68,15 +69,8 @@ class Place:
         return [(words, password) for words, password in calls if words[-1] not in ("version", "info", "ls")]
 
     def run(self, *arguments: str, folder: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*SPANHOOK, *arguments],
-            cwd=folder or self.work,
-            env={**_without_passwords(), "PATH": str(self.bin), **environ},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        env = {**_without_passwords(), "PATH": str(self.bin), **environ}
+        return children.run(*SPANHOOK[1:], *arguments, cwd=folder or self.work, env=env)
 
 
 def _without_passwords() -> dict[str, str]:

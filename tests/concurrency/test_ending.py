@@ -1,18 +1,19 @@
 """Processes that were told to end, and what keeps them."""
 
 import signal
-import subprocess
-import sys
+import tempfile
 import textwrap
 import threading
 
 import pytest
 
 from spanhook.concurrency import Ending
+from tests.forking import children
 
 PROGRAM = """
 import asyncio, atexit, signal, threading, time
 from spanhook.concurrency import Ending
+from tests.forking import children
 
 atexit.register(print, "exported", flush=True)
 
@@ -50,15 +51,16 @@ with Ending({seconds}).watching() as ending:
 def ended(work: str, *, seconds: float = 0.2, tell: bool = True) -> tuple[int, str, str]:
     """How a process ends that does some work, and what it prints."""
     program = textwrap.dedent(PROGRAM).replace("{seconds}", str(seconds)).replace("{work}", work)
-    with subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        children.Piped("-W", "error", "-c", program, stderr=errors.fileno()) as process,
+    ):
         if tell:
             assert process.stdout.readline() == "ready\n"
             process.send_signal(signal.SIGTERM)
-        printed, errors = process.communicate(timeout=60)
-    return process.returncode, printed, errors
+        printed = process.communicate()
+        errors.seek(0)
+        return process.wait(), printed, errors.read()
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 import multiprocessing
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +11,7 @@ import spanhook
 from spanhook import Hooks, Operation, Reject
 from spanhook.cli.conformance.libraries import langchain_core, langgraph
 from spanhook.cli.conformance.subject import Body, settle
+from tests.forking import children
 
 SUBJECTS = (*langchain_core.SUBJECTS, *langgraph.SUBJECTS)
 
@@ -70,9 +69,8 @@ def in_fork(work: Callable[[], bool]) -> bool:
 
 
 def apart(code: str, *flags: str) -> None:
-    """Run code in an interpreter of its own; forking is safe in it, because it has no threads but ours."""
-    prologue = f"import sys\nsys.path.insert(0, {os.getcwd()!r})\n"
-    done = subprocess.run([sys.executable, *flags, "-c", prologue + code], capture_output=True, text=True, timeout=180)
+    """Run code in a process of its own; forking is safe in it, because it has no threads but ours."""
+    done = children.run(*flags, "-c", code)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
 

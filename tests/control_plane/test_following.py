@@ -27,7 +27,7 @@ def port() -> int:
 
 @pytest.mark.parametrize(
     ("processes", "changes"),
-    [pytest.param(3, 12, marks=pytest.mark.slow), pytest.param(20, 200, marks=pytest.mark.e2e)],  # the latter waits
+    [pytest.param(3, 12, marks=pytest.mark.slow), pytest.param(15, 200, marks=pytest.mark.e2e)],  # the latter waits
 )
 def test_processes_follow_changes_while_the_server_restarts(
     tmp_path: Path, port: int, processes: int, changes: int

@@ -3,7 +3,6 @@
 import gc
 import io
 import os
-import subprocess
 import sys
 import threading
 from collections.abc import Callable, Generator, Iterator
@@ -24,6 +23,7 @@ from spanhook.export.console.tree import MAX_NODES
 from spanhook.model import Adapter, DecisionRecord, Record, Usage, clock, current, encodable_to, harmless
 from spanhook.semconv import GEN_AI_AGENT_NAME, GEN_AI_PROVIDER_NAME, GEN_AI_REQUEST_MODEL, GEN_AI_TOOL_NAME
 from spanhook.testing import fixed_clock, recorder
+from tests.forking import children
 
 AGENT = Adapter(kind="agent.invoke", start=lambda _i, args, _k: {GEN_AI_AGENT_NAME: args[0]})
 TOOL = Adapter(kind="tool.execute", start=lambda _i, args, _k: {GEN_AI_TOOL_NAME: args[0]})
@@ -354,9 +354,7 @@ def test_it_works_without_an_sdk(disabled: str) -> None:
         "agent('support', lambda: tool('search'))\n"
     )
     environment = {**os.environ, "OTEL_SDK_DISABLED": disabled, "COLUMNS": "100", "PYTHONIOENCODING": "utf-8"}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, env=environment, check=True
-    )
+    done = children.run("-W", "error", "-c", program, env=environment, check=True)
     assert done.stdout == ""
     assert [line.split()[:3] for line in done.stderr.splitlines()][:2] == [
         ["agent.invoke", "support", done.stderr.split()[2]],

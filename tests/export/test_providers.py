@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import REJECTED, Folder
+from tests.commands import OWN_TOOL, REJECTED, Folder
 from tests.servers.collector import collector
 
 GATED = ("run", "--hooks", "hooks.py:hooks")
@@ -52,7 +52,7 @@ def test_nothing_is_made_in_an_application_of_its_own_accord(folder: Folder) -> 
 
 
 def test_all_three_signals_are_exported(folder: Folder) -> None:
-    folder.agent()
+    folder.agent(OWN_TOOL)
     with collector() as seen:
         ran = folder.spanhook(*GATED, "app.py", OTEL_EXPORTER_OTLP_ENDPOINT=seen.url, OTEL_SERVICE_NAME="shop")
 

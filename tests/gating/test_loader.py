@@ -191,10 +191,10 @@ def test_a_mistake_is_one_line_that_names_it(folder: Folder, spec: str, text: st
 @pytest.mark.parametrize(
     "name",
     [
-        *("priority", "import"),
+        "import",
         *(
             pytest.param(name, marks=pytest.mark.slow)
-            for name in ("no registry", "signature", "filter", "timeout", "no file")
+            for name in ("priority", "no registry", "signature", "filter", "timeout", "no file")
         ),
     ],
 )

@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import subprocess
-import sys
 import threading
 from contextlib import ExitStack
 from typing import Any, ClassVar
@@ -16,6 +14,7 @@ from spanhook.diagnostics import internal
 from spanhook.gating import Subscriber, listener, subscription
 from spanhook.model import Level
 from spanhook.testing import recorder
+from tests.forking import children
 from tests.stub import MODES, stubbed, use
 
 
@@ -288,7 +287,7 @@ Library().work("before")
 
 
 def test_what_has_happened_by_the_end_of_the_process_is_told() -> None:
-    done = subprocess.run([sys.executable, "-c", EXITING], capture_output=True, text=True, check=False)
+    done = children.run("-c", EXITING)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
         "llm.call.pre before",

@@ -3,8 +3,6 @@
 import dataclasses
 import gzip
 import json
-import os
-import subprocess
 import sys
 from collections import Counter
 from contextlib import suppress
@@ -23,6 +21,7 @@ from spanhook.hooks.file_log import FileLog
 from spanhook.hooks.pii_redaction import PIIRedaction
 from spanhook.store import RotatingFile
 from spanhook.testing import recorder
+from tests.forking import children
 
 
 def entries(directory: Path) -> list[dict[str, Any]]:
@@ -194,11 +193,8 @@ def test_processes_and_their_forks_write_to_the_same_files(tmp_path: Path) -> No
         flags = ["-W", "ignore::DeprecationWarning"]  # of forking while there are threads
     else:
         flags = ["-W", "error"]
-    started = [
-        subprocess.Popen([sys.executable, *flags, "-c", PROGRAM, str(tmp_path), str(me)], env=dict(os.environ))
-        for me in range(2)
-    ]
-    assert [one.wait(60) for one in started] == [0, 0]
+    started = [children.Child(*flags, "-c", PROGRAM, tmp_path, str(me)) for me in range(2)]
+    assert [one.wait() for one in started] == [0, 0]
     RotatingFile(tmp_path).tidy()  # what they were compressing when they ended
     expected = [
         f"{me}-{who}-{number}" for me in range(2) for who in ("before", "parent", "child") for number in range(100)

@@ -2,8 +2,6 @@
 
 import asyncio
 import os
-import subprocess
-import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -18,6 +16,7 @@ from spanhook import ConfigurationError, Hooks, Operation, Reject, operation
 from spanhook.gating import find, make
 from spanhook.hooks.rate_limit import RateLimit
 from spanhook.testing import recorder
+from tests.forking import children
 from tests.redis_server import running_redis
 
 
@@ -176,10 +175,8 @@ print(count)
 
 @pytest.mark.slow
 def test_processes_never_exceed_the_rate(redis_url: str) -> None:
-    children = [
-        subprocess.Popen([sys.executable, "-c", CHILD, redis_url], stdout=subprocess.PIPE, text=True) for _ in range(4)
-    ]
-    assert sum(int(child.communicate(timeout=60)[0]) for child in children) == 100
+    started = [children.Piped("-c", CHILD, redis_url) for _ in range(4)]
+    assert sum(int(child.communicate()) for child in started) == 100
 
 
 def test_a_store_that_is_away_refuses_calls_and_comes_back() -> None:

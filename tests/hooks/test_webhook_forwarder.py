@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from spanhook.store import SQLiteOutbox
 from spanhook.telemetry import Concealer, use_concealers
 from spanhook.testing import recorder
 from spanhook.webhooks import body_of, new_secret
+from tests.forking import children
 from tests.webhooks.receiver import Receiver, receiving
 
 SECRET = new_secret()
@@ -149,8 +148,7 @@ with recorder(Hooks(hook)):
 def test_what_was_committed_outlives_its_process(tmp_path: Path, how: str) -> None:
     with receiving(secret=SECRET) as receiver:
         closed = receiver.url.replace("/hook", "/later")
-        args = [sys.executable, "-c", PROGRAM, closed, str(tmp_path / "webhooks.db"), how]
-        done = subprocess.run(args, env=dict(os.environ), capture_output=True, text=True, timeout=120)
+        done = children.run("-c", PROGRAM, closed, tmp_path / "webhooks.db", how)
         assert done.returncode == (-9 if how == "kill" else 0), done.stderr
         box = SQLiteOutbox(str(tmp_path / "webhooks.db"), closed, [SECRET])
         left = {due.event_id for due in box.claim(time.time_ns() + 10**12, time.time_ns() + 2 * 10**12, 100)}

@@ -21,7 +21,7 @@ from spanhook.instrument.declarations import Tracing
 from spanhook.instrument.instrumentor import Entry
 from spanhook.model import Adapter
 from tests.acme import DECLARED, DOCTOR, INSTRUMENTOR, LIBRARY, PROGRAM
-from tests.commands import Folder
+from tests.commands import SPANHOOK, Folder
 from tests.declared import _OPTIONAL, _PURE, disagreements
 from tests.standin import distribution, package
 
@@ -194,11 +194,11 @@ def test_the_doctor_sees_it(elsewhere: Folder) -> None:
 def test_an_application_may_require_it(elsewhere: Folder, tmp_path: Path) -> None:
     elsewhere.write(app="print('it runs')")
     here = str(elsewhere.path)
-    ran = elsewhere.spanhook("run", "--require", "ac", "app.py", PYTHONPATH=here)
+    ran = elsewhere.run(*SPANHOOK, "run", "--require", "ac", "app.py", PYTHONPATH=here)
     assert (ran.returncode, ran.stdout) == (0, "it runs\n"), ran.stderr
 
     distribution(tmp_path, "acme-sdk", "2.0")
-    ran = elsewhere.spanhook("run", "--require", "ac", "app.py", PYTHONPATH=f"{tmp_path}:{here}")
+    ran = elsewhere.run(*SPANHOOK, "run", "--require", "ac", "app.py", PYTHONPATH=f"{tmp_path}:{here}")
     assert (ran.returncode, ran.stdout) == (3, "")
     assert "required library 'acme' is at version 2.0; supported is acme-sdk >= 1, < 2" in ran.stderr
 

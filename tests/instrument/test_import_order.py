@@ -27,14 +27,8 @@ MODULES = [
     for module in dict.fromkeys(entry.module for entry in instrumentor_of(library).table)
     if module not in NEVER_FIRST and not module.startswith("spanhook.") and _is_there(module)  # stand-ins are ours
 ]
-FIRST = {
-    "agents.run",
-    "agents.tool",
-    "anthropic._base_client",
-    "langgraph.pregel.main",
-    "pydantic_ai.agent",
-}
-"""What most applications begin with; the others where slow tests are run."""
+FIRST = {"langgraph.pregel.main"}
+"""One that many applications begin with, of two libraries; the others where slow tests are run."""
 
 CHILD = """
 import importlib, logging, sys

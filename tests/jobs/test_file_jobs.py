@@ -1,13 +1,11 @@
 import fcntl
 import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from spanhook.jobs import FileJobs, Transition, TransitionError
+from tests.forking import children
 from tests.jobs.stores import check_bounds, check_store, job
 
 pytestmark = pytest.mark.anyio
@@ -59,15 +57,13 @@ FORKING = """if True:
 
 @pytest.mark.parametrize("how", ["ends", "is killed"])
 def test_a_forked_child_does_not_keep_the_lock(tmp_path: Path, how: str) -> None:
-    command = [sys.executable, "-W", "ignore", "-c", FORKING, str(tmp_path), how]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
+    with children.Piped("-W", "ignore", "-c", FORKING, tmp_path, how) as parent:
         said = {parent.stdout.readline()}  # the child lives until the end of its input
         if how == "ends":
             said.add(parent.stdout.readline())
             assert "done\n" in said
         else:
-            parent.send_signal(signal.SIGKILL)
+            parent.kill()
             parent.wait()
         with open(tmp_path / ".lock") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,9 +1,6 @@
 """Schedules that run: what each tick comes to, in one process and in several, and after one of them has died."""
 
 import asyncio
-import signal
-import subprocess
-import sys
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +14,7 @@ from spanhook.engine import registry
 from spanhook.model import Event
 from spanhook.schedules import Fate, Past, Scheduler, Ticker
 from spanhook.store import MemoryStates, PostgresStates, SQLiteStates, States
+from tests.forking import children
 from tests.schedules.clocked import MINUTE, Clock, Desk, entry, known, looked, until
 
 pytestmark = pytest.mark.anyio
@@ -32,12 +30,6 @@ def states(request: pytest.FixtureRequest, tmp_path: Path) -> States:
     if request.param == "postgresql":
         return PostgresStates(request.getfixturevalue("postgres_url"))
     return MemoryStates() if request.param == "memory" else SQLiteStates(str(tmp_path / "states.db"))
-
-
-def started(program: str, *arguments: str) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-W", "error", "-c", program, *arguments], stdout=subprocess.PIPE, text=True
-    )
 
 
 async def test_a_tick_is_run_and_remembered(states: States) -> None:
@@ -239,11 +231,8 @@ async def test_a_tick_of_a_process_that_is_killed_is_recorded_as_lost_and_told(t
     clock, hooks, told = Clock(), Hooks(), list[dict[str, Any]]()
     states = SQLiteStates(path)
     Ticker([entry()], states, clock=clock).poll()
-    dying = started(DYING, path)
-    assert dying.stdout is not None
-    assert await asyncio.to_thread(dying.stdout.readline) == "began\n"
-    dying.send_signal(signal.SIGKILL)
-    await asyncio.to_thread(dying.communicate)
+    with children.Piped("-W", "error", "-c", DYING, path) as dying:
+        assert await asyncio.to_thread(dying.stdout.readline) == "began\n"
 
     asked = list[str]()
 
@@ -304,8 +293,8 @@ async def test_two_processes_run_each_tick_once(tmp_path: Path, request: pytest.
     states = PostgresStates(path) if kind == "postgresql" else SQLiteStates(path)
     Ticker([entry()], states, clock=Clock()).poll()
     states.close()
-    processes = [started(MANY, path) for _ in range(2)]
-    told = [(await asyncio.to_thread(one.communicate, timeout=120))[0] for one in processes]
-    assert [one.returncode for one in processes] == [0, 0]
+    processes = [children.Piped("-W", "error", "-c", MANY, path) for _ in range(2)]
+    told = [await asyncio.to_thread(one.communicate) for one in processes]
+    assert [one.wait() for one in processes] == [0, 0]
     ticks = Counter(int(line) for text in told for line in text.splitlines())
     assert ticks == Counter(int(MINUTE) + 60 * (number + 1) for number in range(30))

@@ -1,7 +1,5 @@
 """Processes that share a store: each tick goes to one of them, once."""
 
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -14,6 +12,7 @@ from spanhook import ConfigurationError
 from spanhook.errors import StoreError
 from spanhook.schedules import CronEntry, Execution, Ticker
 from spanhook.store import MemoryStates, PostgresStates, SQLiteStates, States
+from tests.forking import children
 
 TICK = datetime(2026, 1, 30, 9, tzinfo=UTC)
 T = TypeVar("T")
@@ -169,11 +168,8 @@ def test_processes_run_each_tick_once(tmp_path: Path, request: pytest.FixtureReq
     states = PostgresStates(path) if kind == "postgresql" else SQLiteStates(path)
     Ticker([entry()], states, clock=Clock()).poll()
     states.close()
-    started = [
-        subprocess.Popen([sys.executable, "-W", "error", "-c", PROGRAM, path], stdout=subprocess.PIPE, text=True)
-        for _ in range(3)
-    ]
-    told = [one.communicate(timeout=60)[0] for one in started]
-    assert [one.returncode for one in started] == [0, 0, 0]
+    started = [children.Piped("-W", "error", "-c", PROGRAM, path) for _ in range(3)]
+    told = [one.communicate() for one in started]
+    assert [one.wait() for one in started] == [0, 0, 0]
     ticks = Counter(int(line) for text in told for line in text.splitlines())
     assert ticks == Counter(1_000_000_020 + 60 * (number + 1) for number in range(50))

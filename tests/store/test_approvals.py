@@ -1,8 +1,6 @@
 """What every store of requests promises, in memory, in an SQLite file, on Redis and in PostgreSQL."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,6 +15,7 @@ from spanhook.store.memory_approvals import MemoryApprovals
 from spanhook.store.postgres_approvals import PostgresApprovals
 from spanhook.store.redis_approvals import RedisApprovals
 from spanhook.store.sqlite_approvals import SQLiteApprovals
+from tests.forking import children
 
 REQUEST = ApprovalRequest("1", "bound", "close", "close_account", "acme", "ann", "s", "desk", '{"id":"é"}', "Careful")
 
@@ -223,11 +222,8 @@ def test_processes_share_requests(kind: str, tmp_path: Path, request: pytest.Fix
     url = f"sqlite:///{tmp_path}/a.db" if kind == "sqlite" else request.getfixturevalue(f"{kind}_url")
     approvals = open_approvals(url)
     ask(approvals)
-    children = [
-        subprocess.Popen([sys.executable, "-c", ANSWERING, url, name], stdout=subprocess.PIPE, text=True)
-        for name in ("bob", "carl")
-    ]
-    said = sorted(child.communicate(timeout=60)[0].strip() for child in children)
+    started = [children.Piped("-c", ANSWERING, url, name) for name in ("bob", "carl")]
+    said = sorted(child.communicate().strip() for child in started)
     assert said[0] == "mine"
     assert "not open any more" in said[1]
     assert [one.status for one in approvals.requests()] == ["approved"]

@@ -4,8 +4,6 @@ import json
 import os
 import signal
 import stat
-import subprocess
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 import pytest
 
 from spanhook.store import AuditFile, verify
+from tests.forking import children
 
 
 def entries(directory: Path) -> list[dict[str, Any]]:
@@ -79,7 +78,7 @@ def test_a_forked_child_has_a_chain_of_its_own(tmp_path: Path) -> None:
         os.waitpid(child, 0)
         log.write({{"kind": "x"}})
     """
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+    children.run("-W", "error", "-c", code, check=True)
     reports = verify(sorted(tmp_path.iterdir()))
     assert sorted((one.problem, one.last, one.closed) for one in reports) == [("", 2, True), ("", 3, True)]
 
@@ -94,7 +93,7 @@ def test_a_killed_process_loses_nothing_that_it_wrote(tmp_path: Path) -> None:
             log.write({{"kind": "x"}})
         os.kill(os.getpid(), signal.SIGKILL)
     """
-    done = subprocess.run([sys.executable, "-c", code], check=False)
+    done = children.run("-c", code)
     assert done.returncode == -signal.SIGKILL
     (report,) = verify(sorted(tmp_path.iterdir()))
     assert (report.problem, report.last, report.closed) == ("", 10, False)
@@ -118,7 +117,7 @@ def test_a_full_disk_leaves_no_half_a_line_and_loses_no_record(tmp_path: Path) -
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         log.check()
     """
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+    children.run("-W", "error", "-c", code, check=True)
     assert [one.problem for one in verify(sorted(tmp_path.iterdir()))] == [""]
     assert [one["number"] for one in entries(tmp_path) if one["kind"] == "x"] == list(range(10))
 

@@ -3,9 +3,6 @@
 import gc
 import logging
 import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +13,7 @@ from spanhook.errors import ConfigurationError, StoreError
 from spanhook.store import Amounts, Book, Caps, MemoryLedger, Reservation, Standing, open_book
 from spanhook.store.redis_ledger import RedisLedger
 from spanhook.store.sqlite_ledger import SQLiteLedger
+from tests.forking import children
 from tests.redis_server import running_redis
 
 CAPS = Caps(100)
@@ -168,14 +166,12 @@ def test_a_process_that_is_killed_loses_nothing_and_its_reservation_comes_back(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     url = f"sqlite:///{tmp_path}/ledger.db" if kind == "sqlite" else request.getfixturevalue("redis_url")
-    child = subprocess.Popen([sys.executable, "-c", KILLED, url], stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    assert child.stdout.readline() == "ready\n"
-    ledger = open_book(url).ledger
-    assert ledger.standing("a") == Standing(Amounts(7), Amounts(60))
-    child.send_signal(signal.SIGKILL)
-    child.wait()
-    child.stdout.close()
+    with children.Piped("-c", KILLED, url) as child:
+        assert child.stdout.readline() == "ready\n"
+        ledger = open_book(url).ledger
+        assert ledger.standing("a") == Standing(Amounts(7), Amounts(60))
+        child.kill()
+        child.wait()
     until(lambda: ledger.standing("a")[:2] == (Amounts(7), Amounts()))
 
 
@@ -193,7 +189,7 @@ book._waiting.append(Settlement("a", reservation.id, Amounts(9), None))
 
 def test_what_waits_is_settled_when_the_process_ends(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/ledger.db"
-    subprocess.run([sys.executable, "-c", LEAVING, url], check=True, cwd=Path(__file__).parents[2])
+    children.run("-c", LEAVING, url, check=True)
     assert open_book(url).ledger.standing("a").spent == Amounts(9)
 
 

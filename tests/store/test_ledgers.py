@@ -1,8 +1,6 @@
 """What every ledger promises, in memory, in an SQLite file and on a Redis server."""
 
 import os
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +15,7 @@ from spanhook.errors import StoreError
 from spanhook.store import Amounts, Caps, Ledger, MemoryLedger, Standing
 from spanhook.store.redis_ledger import RedisLedger
 from spanhook.store.sqlite_ledger import SQLiteLedger
+from tests.forking import children
 
 NONE = Amounts()
 ODD = "budget:a b:{x}}:é:\n:%41"
@@ -192,11 +191,9 @@ def test_64_callers_in_4_processes_never_spend_too_much(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     url = str(tmp_path / "ledger.db") if kind == "sqlite" else request.getfixturevalue("redis_url")
-    children = [
-        subprocess.Popen([sys.executable, "-c", SPENDING, url], stdout=subprocess.PIPE, text=True) for _ in range(4)
-    ]
-    said = [child.communicate(timeout=120)[0] for child in children]
-    assert [child.returncode for child in children] == [0] * 4
+    started = [children.Piped("-c", SPENDING, url) for _ in range(4)]
+    said = [child.communicate() for child in started]
+    assert [child.wait() for child in started] == [0] * 4
     ledger: Ledger = SQLiteLedger(url) if kind == "sqlite" else RedisLedger(url)
     total = sum(int(one) for one in said)
     standing = ledger.standing("a")

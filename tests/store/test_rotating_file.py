@@ -3,8 +3,6 @@
 import gzip
 import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -13,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanhook.store import RotatingFile
+from tests.forking import children
 
 PATIENCE_S = 60.0
 
@@ -168,7 +167,7 @@ def test_a_full_disk_leaves_no_half_a_line(tmp_path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         file.write(b"last\\n")
     """
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+    children.run("-W", "error", "-c", code, check=True)
     assert lines(tmp_path) == ["first", "last"]
 
 
@@ -185,10 +184,7 @@ WRITER = """if True:
 
 
 def test_processes_write_to_the_same_files_and_lose_nothing(tmp_path: Path) -> None:
-    started = [
-        subprocess.Popen([sys.executable, "-W", "error", "-c", WRITER, str(tmp_path), str(me), "500"])
-        for me in range(4)
-    ]
+    started = [children.Child("-W", "error", "-c", WRITER, tmp_path, str(me), "500") for me in range(4)]
     assert [one.wait(PATIENCE_S) for one in started] == [0, 0, 0, 0]
     RotatingFile(tmp_path, daily=False, max_bytes=2000).tidy()
     found = lines(tmp_path)
@@ -201,7 +197,7 @@ def test_processes_write_to_the_same_files_and_lose_nothing(tmp_path: Path) -> N
 
 def test_a_killed_process_loses_nothing_that_it_wrote_and_stops_nobody(tmp_path: Path) -> None:
     code = WRITER.replace("file.wait(60)", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path), "a", "500"], check=False)
+    done = children.run("-c", code, tmp_path, "a", "500")
     assert done.returncode == -signal.SIGKILL
     file = RotatingFile(tmp_path, daily=False, max_bytes=2000)
     file.write(b"b\n")
@@ -227,7 +223,7 @@ def test_a_forked_child_and_its_parent_write_to_the_same_files(tmp_path: Path) -
             os._exit(0)
         file.tidy()
     """
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+    children.run("-W", "error", "-c", code, check=True)
     expected = ["first", *(f"{me}:{number}" for me in ("parent", "child") for number in range(300))]
     assert Counter(lines(tmp_path)) == Counter(expected)
 

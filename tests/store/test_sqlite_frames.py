@@ -2,8 +2,6 @@
 
 import gc
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import pytest
 
 from spanhook import ConfigurationError
 from spanhook.store import Frame, SQLiteFrames
+from tests.forking import children
 
 NOTE: dict[str, Any] = {"session_id": "s", "type": "note", "content": "x"}
 
@@ -32,7 +31,7 @@ def test_frames_survive_a_process_that_dies(tmp_path: Path) -> None:
         store.add(Frame(id='1', session_id='s', type='note', content='before'))
         os._exit(3)
     """
-    died = subprocess.run([sys.executable, "-c", code, file], check=False, timeout=60)
+    died = children.run("-c", code, file)
     assert died.returncode == 3
     with SQLiteFrames(file) as store:
         assert [one.content for one in store.recent(9)] == ["before"]
@@ -134,7 +133,7 @@ def test_a_forked_child_opens_the_file_anew(tmp_path: Path) -> None:
         assert [one.id for one in stores[0].recent(9)] == ["parent", "child", "after"]
         raise SystemExit(status)
     """
-    subprocess.run([sys.executable, "-W", "error", "-c", code, tmp_path / "a.db"], check=True, timeout=60)
+    children.run("-W", "error", "-c", code, tmp_path / "a.db", check=True)
 
 
 @pytest.mark.slow
@@ -144,7 +143,7 @@ def test_processes_that_make_the_file_at_the_same_time_all_can(tmp_path: Path) -
         "store = SQLiteFrames(sys.argv[1])\n"
         "for n in range(20): store.add(Frame(id=f'{sys.argv[2]}-{n}', session_id='s', type='note', content=''))"
     )
-    running = [subprocess.Popen([sys.executable, "-c", code, tmp_path / "a.db", str(one)]) for one in range(4)]
+    running = [children.Child("-c", code, tmp_path / "a.db", str(one)) for one in range(4)]
     assert [one.wait(60) for one in running] == [0] * 4
     with SQLiteFrames(tmp_path / "a.db") as store:
         assert store.statistics("s").frames == 80

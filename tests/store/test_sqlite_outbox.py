@@ -1,5 +1,3 @@
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -7,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spanhook.store import Due, OutboxEntry, Outcome, SQLiteOutbox, State
+from tests.forking import children
 
 SECOND = 1_000_000_000
 
@@ -133,8 +132,7 @@ assert box.count("pending") == added + children
 
 
 def test_forks_while_others_write_lose_nothing_and_damage_nothing(tmp_path: Path) -> None:
-    asked = [sys.executable, "-c", _FORKING, str(tmp_path / "outbox.db")]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=120)
+    done = children.run("-c", _FORKING, tmp_path / "outbox.db")
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -171,7 +169,6 @@ assert found == [1, 1, 1], found
 
 
 def test_an_interrupt_while_a_fork_waits_for_a_file_leaves_none_locked(tmp_path: Path) -> None:
-    asked = [sys.executable, "-c", _INTERRUPTED, str(tmp_path)]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=120)
+    done = children.run("-c", _INTERRUPTED, tmp_path)
     assert done.returncode == 0, done.stderr
     assert "not all is held for the fork" in done.stderr

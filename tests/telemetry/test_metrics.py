@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 import threading
 import traceback
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from spanhook import Hooks, Operation
 from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body
 from spanhook.telemetry import counts
+from tests.forking import children
 from tests.stub import stubbed
 
 DELTA = dict.fromkeys((Counter, ObservableCounter, Histogram), AggregationTemporality.DELTA)
@@ -159,11 +159,8 @@ def test_nothing_is_lost_or_told_twice_over_uninstrumenting(delta: bool) -> None
 
 
 def run_apart(body: str) -> Any:
-    """Run code in a fresh interpreter, where global providers can be set; what it prints last is JSON."""
-    import subprocess
-
-    code = f"import sys\nsys.path.insert(0, {os.getcwd()!r})\n{body}"
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120)
+    """Run code in a process of its own, where global providers can be set; what it prints last is JSON."""
+    done = children.run("-W", "error", "-c", body)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.strip().splitlines()[-1])
 

@@ -1,10 +1,8 @@
-import subprocess
-import sys
-
 import pytest
 
 from spanhook.errors import ConfigurationError
 from spanhook.webhooks import DestinationError, Destinations
+from tests.forking import children
 
 pytestmark = pytest.mark.anyio
 
@@ -131,5 +129,5 @@ assert os.waitpid(child, 0)[1] == 0
 
 
 def test_names_are_resolved_after_a_fork() -> None:
-    done = subprocess.run([sys.executable, "-c", _FORKED], capture_output=True, text=True, timeout=120)
+    done = children.run("-c", _FORKED)
     assert (done.returncode, done.stderr) == (0, "")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import APP, REJECTED, SPANHOOK, Folder, fetch, free_port
+from tests.commands import APP, OWN_TOOL, REJECTED, SPANHOOK, Folder, fetch, free_port
 
 GATED = ("run", "--hooks", "./hooks.py:hooks")
 
@@ -141,7 +141,7 @@ def test_uvicorn_workers(folder: Folder) -> None:
 
 
 def test_tools_in_other_pythons_are_left_alone(folder: Folder, bare: Path) -> None:
-    folder.agent().file(
+    folder.agent(OWN_TOOL).file(
         "app.py", f"import subprocess\nprint(subprocess.call(['{bare}/bin/python', '-c', 'print(1)']))\n{APP}"
     )
 
@@ -155,7 +155,7 @@ def test_a_python_with_a_gated_library_but_no_spanhook_does_not_start(folder: Fo
     other = tmp_path / "other"
     venv.create(other, with_pip=False, symlinks=True)
     (next((other / "lib").glob("python*/site-packages")) / "openai.py").write_text("")
-    folder.agent().file(
+    folder.agent(OWN_TOOL).file(
         "app.py", f"import subprocess\nprint(subprocess.call(['{other}/bin/python', '-c', 'print(1)']))"
     )
 

@@ -203,6 +203,6 @@ def test_a_refusal_reaches_a_client_of_event_streams(served: Served) -> None:
 
 def test_the_doctor_does_not_import_it(tmp_path: Path) -> None:
     """It cannot be imported before it is started."""
-    ran = Folder(tmp_path).spanhook("doctor", "--require", "langgraph_api")
+    ran = Folder(tmp_path).run(*SPANHOOK, "doctor", "--require", "langgraph_api")
     assert ran.returncode == 0, ran.stderr
     assert "ready: " in ran.stdout
