@@ -30,7 +30,7 @@ BY_LIBRARY = (f"{CONFORMANCE}/matrix.py", "tests/conformance/everything.py")  # 
 BY_SETTING = (
     "src/spanhook/cli/main.py",
     "src/spanhook/bootstrap/startup.py",
-)  # import what commands and variables name
+)  # import what settings name
 APART = "tests/(agent_hooks|applications|browser|compose|e2e|foreign|presidio)/"
 CONTROL_PLANE = "tests/(control_plane|server|store/control)/|tests/cli/(demo/)?test_(serving|working)"
 
