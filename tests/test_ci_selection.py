@@ -192,6 +192,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(selection, "ROOT", tmp_path)
     monkeypatch.delenv("SPANHOOK_CI_BASE", raising=False)
     monkeypatch.delenv("GITHUB_BASE_REF", raising=False)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", os.devnull)
     for name in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{name}_NAME", "test")
         monkeypatch.setenv(f"GIT_{name}_EMAIL", "test@localhost")
