@@ -79,8 +79,16 @@ def test_workflows_run_what_was_read_and_may_little(workflow: Path) -> None:
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
 def test_workflows_run_steps_that_exist(workflow: Path) -> None:
     known = re.findall(r'^    echo "([\w-]+)  +', (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
-    named = [word for step in steps(workflow) for word in step.get("run", "").split() if word != ".ci/run"]
+    named = [name for step in steps(workflow) for name in re.findall(r"\.ci/run ([a-z][\w-]*)", step.get("run", ""))]
     assert set(named) <= set(known)
+
+
+def test_all_steps_run_on_tags_and_by_night_and_those_that_a_change_needs_otherwise() -> None:
+    jobs = read(ROOT / ".github" / "workflows" / "ci.yml")["jobs"]
+    plan, run = (next(step for step in jobs[name]["steps"] if ".ci/run" in step.get("run", "")) for name in jobs)
+    assert plan["env"]["WHICH"].endswith("&& '--plan' || '--list' }}")
+    assert "github.ref_type == 'branch'" in plan["env"]["WHICH"]
+    assert run["env"]["STEP"] == "${{ matrix.step }}"
 
 
 def test_only_what_publishes_may_say_who_it_is() -> None:
