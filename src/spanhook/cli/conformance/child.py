@@ -1,4 +1,4 @@
-"""Runs the checks of one library in a separate process, and reports progress to the parent.
+"""Runs the checks of one library, or a part of them, in a separate process, and reports progress to the parent.
 
 Reports are JSON documents, one per line, on a separate pipe, so that output of libraries does not interfere.
 """
@@ -13,18 +13,20 @@ import sys
 from importlib import metadata
 from typing import Any
 
-from spanhook.cli.conformance.matrix import rows
+from spanhook.cli.conformance.matrix import one_each, rows
 
 STARTING = 3.0
 """How many times longer than a check the library's import may take."""
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-def main(library: str, first: str, patience: str, channel: str) -> None:
+def main(library: str, part: str, quick: str, first: str, patience: str, channel: str) -> None:
     """Run the checks of ``library`` and end the process.
 
     Args:
         library: A key of ``spanhook.cli.conformance.matrix.LIBRARIES``.
+        part: Which part of its rows, from 0, and of how many, such as ``0/2``.
+        quick: Not empty if only one way of calling each subject is checked.
         first: The first check to run; another process did those before it.
         patience: Seconds that a check may take; after that the process prints its threads on standard error and ends.
         channel: The file descriptor for results.
@@ -41,9 +43,16 @@ def main(library: str, first: str, patience: str, channel: str) -> None:
             told.flush()
 
         faulthandler.dump_traceback_later(STARTING * float(patience), exit=True)
-        found = rows(library)
+        every = rows(library)
+        number, of = map(int, part.split("/"))
+        wanted = one_each(every) if quick else every
+        found = wanted[len(wanted) * number // of : len(wanted) * (number + 1) // of]
         gc.freeze()  # checks collect garbage, which would go through all that the library's import has left each time
-        tell(rows=[(row.subject, row.way, row.note, list(row.checks)) for row in found])
+        tell(
+            rows=[(row.subject, row.way, row.note, list(row.checks)) for row in found],
+            wanted=len(wanted),
+            every=len(every),
+        )
         checks = [check for row in found for check in row.checks.values()]
         for number, check in enumerate(checks[int(first) :], int(first)):
             tell(at=number, said=os.lseek(2, 0, os.SEEK_CUR))

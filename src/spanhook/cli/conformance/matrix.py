@@ -4,6 +4,7 @@ Imports a library only when its rows are asked for.
 """
 
 import importlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import metadata
 
@@ -11,6 +12,8 @@ from spanhook.cli.conformance import libraries
 from spanhook.cli.conformance.checks import Checks, checks_of, checks_of_ungated
 from spanhook.cli.conformance.checks.cells import ways_of
 from spanhook.instrument import INSTRUMENTORS
+
+LACKING = "not in this version"
 
 
 @dataclass(frozen=True)
@@ -79,10 +82,25 @@ def rows(library: str) -> list[Row]:
             subject.name.removeprefix(f"{library} "),
             way.name,
             checks_of(way),
-            "not in this version" if way.lacking else "",
+            LACKING if way.lacking else "",
         )
         for subject in (*module.SUBJECTS, *getattr(module, "MORE", ()))
         for way in ways_of(subject)
     ]
     ungated = getattr(module, "UNGATED", ())
     return found + [Row(one.name, "", checks_of_ungated(one), "documented as not gated") for one in ungated]
+
+
+def one_each(found: Iterable[Row]) -> list[Row]:
+    """A row for each subject: its first way of calling for the first subject, its second for the next, and so on.
+
+    So the rows of a library, together, have every form of a call: sync, async, streams, references taken before.
+    """
+    by_subject: dict[str, list[Row]] = {}
+    for row in found:
+        by_subject.setdefault(row.subject, []).append(row)
+    chosen: list[Row] = []
+    for number, ways in enumerate(by_subject.values()):
+        possible = [row for row in ways if row.note != LACKING] or ways
+        chosen.append(possible[number % len(possible)])
+    return chosen

@@ -57,6 +57,8 @@ class Report:
         absent: Libraries that are not installed.
         unsupported: Untested versions, a sentence each.
         seconds: How long it took.
+        quick: Whether only one way of calling each subject was tried.
+        ways: How many ways of calling there are.
     """
 
     spanhook: str
@@ -66,6 +68,8 @@ class Report:
     absent: Sequence[Absent]
     unsupported: Sequence[str]
     seconds: float
+    quick: bool = False
+    ways: int = 0
 
     @property
     def counts(self) -> Counter[str]:
@@ -85,6 +89,8 @@ class Report:
             "executable": self.executable,
             "exit_code": self.exit_code,
             "seconds": round(self.seconds, 1),
+            "quick": self.quick,
+            "ways": self.ways,
             "counts": {state: self.counts[state] for state in (OK, FAILED, NOT_GATED, "n/a")},
             "not_installed": [one.library for one in self.absent],
             "unsupported": list(self.unsupported),
