@@ -10,10 +10,11 @@ import json
 import logging
 import os
 import sys
+from collections import deque
 from importlib import metadata
 from typing import Any
 
-from spanhook.cli.conformance.matrix import one_each, rows
+from spanhook.cli.conformance.matrix import Row, one_each, rows
 
 STARTING = 3.0
 """How many times longer than a check the library's import may take."""
@@ -44,17 +45,20 @@ def main(library: str, part: str, quick: str, first: str, patience: str, channel
 
         faulthandler.dump_traceback_later(STARTING * float(patience), exit=True)
         every = rows(library)
-        number, of = map(int, part.split("/"))
         wanted = one_each(every) if quick else every
-        found = wanted[len(wanted) * number // of : len(wanted) * (number + 1) // of]
+        found = _part(wanted, part)
         gc.freeze()  # checks collect garbage, which would go through all that the library's import has left each time
         tell(
             rows=[(row.subject, row.way, row.note, list(row.checks)) for row in found],
             wanted=len(wanted),
             every=len(every),
         )
-        checks = [check for row in found for check in row.checks.values()]
-        for number, check in enumerate(checks[int(first) :], int(first)):
+        checks = deque(check for row in found for check in row.checks.values())
+        del every, wanted, found  # what the checks of a row remember goes with the last of them
+        for number in range(len(checks)):
+            check = checks.popleft()
+            if number < int(first):
+                continue
             tell(at=number, said=os.lseek(2, 0, os.SEEK_CUR))
             faulthandler.dump_traceback_later(float(patience), exit=True)
             cell = check()
@@ -62,6 +66,11 @@ def main(library: str, part: str, quick: str, first: str, patience: str, channel
             tell(state=cell.state, why=cell.why)
         tell(end=True)
     os._exit(0)  # whatever libraries still wait for
+
+
+def _part(found: list[Row], part: str) -> list[Row]:
+    number, of = map(int, part.split("/"))
+    return found[len(found) * number // of : len(found) * (number + 1) // of]
 
 
 def _only_loopback(event: str, arguments: tuple[Any, ...]) -> None:
