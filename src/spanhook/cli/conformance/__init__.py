@@ -93,6 +93,7 @@ def examine(libraries: Sequence[str] = (), *, quick: bool = False, quiet: bool =
         seconds=time.monotonic() - started,
         quick=quick,
         ways=sum(planned.known.values()),
+        took=planned.took,
     )
 
 

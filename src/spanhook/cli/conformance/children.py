@@ -66,6 +66,7 @@ class Child:
     Attributes:
         lines: The rows of the matrix that it fills in.
         wanted, every: How many ways of calling its library are checked by all processes, and how many there are.
+        seconds: The processor time that the process took, once it has ended.
         told: Called with each finished row.
     """
 
@@ -74,6 +75,7 @@ class Child:
         self.library = portion.library
         self.lines: list[Line] = []
         self.wanted = self.every = 0
+        self.seconds = 0.0
         self._told, self._folder, self._patience, self._environ = told, folder, patience, environ
         self._places: list[tuple[Line, str]] = []
         self._done = self._lost = 0
@@ -133,6 +135,7 @@ class Child:
             self._fill(Cell(told["state"], told["why"]))
         elif "end" in told:
             self._ended = True
+            self.seconds = told["seconds"]
 
     def _fill(self, cell: Cell) -> None:
         line, column = self._places[self._done]
@@ -218,10 +221,13 @@ def fill(schedule: Schedule, told: Told, patience: float = PATIENCE) -> list[Lin
 
 
 def _note(child: Child, schedule: Schedule) -> None:
-    """Note how many ways of calling there are, once it is known."""
+    """Note how many ways of calling there are, once it is known, and what they took."""
+    name = child.library.name
     if child.every:
-        schedule.ways[child.library.name] = child.wanted
-        schedule.known[child.library.name] = child.every
+        schedule.ways[name] = child.wanted
+        schedule.known[name] = child.every
+    if child.seconds:
+        schedule.took[name] = schedule.took.get(name, 0.0) + child.seconds
 
 
 def _merged(children: Iterable[Child]) -> list[Line]:

@@ -39,12 +39,14 @@ class Schedule:
         processes: How many of them are checked at a time.
         ways: The number of ways of calling to be checked, by library: as recorded until its process has reported it.
         known: The number of ways of calling that there are, by library, once reported.
+        took: The processor time in seconds of the processes that have ended, by library.
     """
 
     portions: Sequence[Portion]
     processes: int
     ways: dict[str, int]
     known: dict[str, int] = field(default_factory=dict[str, int])
+    took: dict[str, float] = field(default_factory=dict[str, float])
 
     @property
     def work(self) -> float:
