@@ -22,9 +22,9 @@ from spanhook.cli.conformance import _fix, examine  # pyright: ignore[reportPriv
 from spanhook.cli.conformance.checks import CHECKS, checks_of
 from spanhook.cli.conformance.checks.cells import FAILED, NONE, NOT_GATED, OK, Cell, ways_of
 from spanhook.cli.conformance.children import environment, fill
-from spanhook.cli.conformance.costs import IMPORT, Cost
+from spanhook.cli.conformance.costs import COSTS, IMPORT, Cost
 from spanhook.cli.conformance.libraries.langchain_core import SUBJECTS
-from spanhook.cli.conformance.matrix import LIBRARIES, Library, Row, one_each, rows
+from spanhook.cli.conformance.matrix import LIBRARIES, Library, Row, quick_rows, rows
 from spanhook.cli.conformance.printing import COLUMNS, print_report
 from spanhook.cli.conformance.progress import Progress
 from spanhook.cli.conformance.report import Absent, Line, Report
@@ -226,6 +226,13 @@ def test_what_is_said_not_to_be_gated_is_not(library: str) -> None:
         assert row.checks["denied"]().state == NOT_GATED, row.subject
 
 
+@pytest.mark.parametrize("library", [one for one in COSTS if LIBRARIES[one].version])
+def test_recorded_costs_are_of_the_ways_that_there_are(library: str) -> None:
+    every = rows(library)
+    assert COSTS[library].ways == pytest.approx(len(every), rel=0.5)
+    assert COSTS[library].quick_ways == pytest.approx(len(quick_rows(every)), rel=0.5)
+
+
 # ----------------------------------------------------------------------------------------------- the command
 
 
@@ -331,19 +338,24 @@ def test_a_quick_report_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     quick = replace(REPORT, quick=True, ways=20)
     print_report(quick)
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last == "--quick tried 5 of 20 ways of calling: one way of calling each subject"
+    assert last == "--quick tried 5 of 20 ways of calling: two subjects of each kind, each in one way"
     assert [quick.as_json()[name] for name in ("quick", "ways", "exit_code")] == [True, 20, 1]
 
 
-def test_quick_takes_each_subject_and_by_turns_each_form() -> None:
-    every = [Row(subject, way, {}) for subject in ("model", "tool", "agent") for way in ("call", "acall")]
-    every += [Row("odd", "new", {}, "not in this version"), Row("odd", "call", {}), Row("files", "", {}, "not gated")]
-    assert [(row.subject, row.way) for row in one_each(every)] == [
-        ("model", "call"),
-        ("tool", "acall"),
-        ("agent", "call"),
+def test_quick_takes_two_subjects_of_each_kind_and_the_ways_by_turns() -> None:
+    every = [
+        *(Row(one, way, {}, kind="llm.call") for one in ("chat", "responses", "search") for way in ("call", "acall")),
+        Row("odd", "new", {}, "not in this version", "tool.execute"),
+        Row("odd", "call", {}, kind="tool.execute"),
+        Row("files", "", {}, "documented as not gated"),
+        Row("batches", "", {}, "documented as not gated"),
+    ]
+    assert [(row.subject, row.way) for row in quick_rows(every)] == [
+        ("chat", "call"),
+        ("search", "acall"),
         ("odd", "call"),
         ("files", ""),
+        ("batches", ""),
     ]
 
 
@@ -529,8 +541,9 @@ class Terminal:
         env = {**environment(dict(os.environ)), "TERM": "xterm", "COLUMNS": "120"}
         env.pop("NO_COLOR", None)
         heeding = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs ignore it
-        at = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-        self.process = subprocess.Popen(command, cwd=folder.path, env=env, preexec_fn=heeding, **at)
+        self.process = subprocess.Popen(
+            command, cwd=folder.path, env=env, stdin=theirs, stdout=theirs, stderr=theirs, preexec_fn=heeding
+        )
         os.close(theirs)
         self._shown = b""
 
@@ -562,7 +575,7 @@ def test_progress_on_a_terminal(folder: Folder) -> None:
     shown = rest[rest.rindex("\r\x1b[K") :]
     assert shown.startswith("\r\x1b[Kspanhook ")  # the line is cleared before the report
     assert "\x1b[32m+\x1b[0m" in shown
-    assert re.search(r"--quick tried (\d+) of \d+ ways of calling: one way of calling each subject", shown)
+    assert re.search(r"--quick tried (\d+) of \d+ ways of calling: two subjects of each kind, each in one way", shown)
 
 
 @pytest.mark.slow
@@ -596,7 +609,7 @@ def test_quick_says_what_it_left_out(folder: Folder) -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
     document = json.loads(ran.stdout)
     assert (document["quick"], document["ways"]) == (True, len(rows("own_code")))
-    tried = [(row.subject, row.way) for row in one_each(rows("own_code"))]
+    tried = [(row.subject, row.way) for row in quick_rows(rows("own_code"))]
     assert [(row["subject"], row["way"]) for row in document["rows"]] == tried
     assert all(row["checks"].keys() == CHECKS.keys() for row in document["rows"])
 

@@ -14,7 +14,7 @@ from collections import deque
 from importlib import metadata
 from typing import Any
 
-from spanhook.cli.conformance.matrix import Row, one_each, rows
+from spanhook.cli.conformance.matrix import Row, quick_rows, rows
 
 STARTING = 3.0
 """How many times longer than a check the library's import may take."""
@@ -27,7 +27,7 @@ def main(library: str, part: str, quick: str, first: str, patience: str, channel
     Args:
         library: A key of ``spanhook.cli.conformance.matrix.LIBRARIES``.
         part: Which part of its rows, from 0, and of how many, such as ``0/2``.
-        quick: Not empty if only one way of calling each subject is checked.
+        quick: Not empty if only the ways of calling of ``--quick`` are checked.
         first: The first check to run; another process did those before it.
         patience: Seconds that a check may take; after that the process prints its threads on standard error and ends.
         channel: The file descriptor for results.
@@ -45,7 +45,7 @@ def main(library: str, part: str, quick: str, first: str, patience: str, channel
 
         faulthandler.dump_traceback_later(STARTING * float(patience), exit=True)
         every = rows(library)
-        wanted = one_each(every) if quick else every
+        wanted = quick_rows(every) if quick else every
         found = _part(wanted, part)
         gc.freeze()  # checks collect garbage, which would go through all that the library's import has left each time
         tell(

@@ -210,6 +210,8 @@ def fill(schedule: Schedule, told: Told, patience: float = PATIENCE) -> list[Lin
                 for child in [child for child in running if child.channel in ready]:
                     if not child.hear():
                         running.remove(child)
+                        took = schedule.took.get(child.library.name, 0.0)
+                        schedule.took[child.library.name] = took + child.seconds
                     _note(child, schedule)
                 for child in running:
                     if time.monotonic() > child.deadline:
@@ -221,13 +223,10 @@ def fill(schedule: Schedule, told: Told, patience: float = PATIENCE) -> list[Lin
 
 
 def _note(child: Child, schedule: Schedule) -> None:
-    """Note how many ways of calling there are, once it is known, and what they took."""
-    name = child.library.name
+    """Note how many ways of calling there are, once it is known."""
     if child.every:
-        schedule.ways[name] = child.wanted
-        schedule.known[name] = child.every
-    if child.seconds:
-        schedule.took[name] = schedule.took.get(name, 0.0) + child.seconds
+        schedule.ways[child.library.name] = child.wanted
+        schedule.known[child.library.name] = child.every
 
 
 def _merged(children: Iterable[Child]) -> list[Line]:

@@ -62,12 +62,14 @@ class Row:
         way: How it is called.
         checks: The functions that fill it in, by column.
         note: Whether this version lacks it, or it is documented as not gated.
+        kind: The kind of operation that it creates; empty if it is not gated.
     """
 
     subject: str
     way: str
     checks: Checks
     note: str = ""
+    kind: str = ""
 
 
 def rows(library: str) -> list[Row]:
@@ -83,6 +85,7 @@ def rows(library: str) -> list[Row]:
             way.name,
             checks_of(way),
             LACKING if way.lacking else "",
+            subject.kind,
         )
         for subject in (*module.SUBJECTS, *getattr(module, "MORE", ()))
         for way in ways_of(subject)
@@ -91,16 +94,21 @@ def rows(library: str) -> list[Row]:
     return found + [Row(one.name, "", checks_of_ungated(one), "documented as not gated") for one in ungated]
 
 
-def one_each(found: Iterable[Row]) -> list[Row]:
-    """A row for each subject: its first way of calling for the first subject, its second for the next, and so on.
+def quick_rows(every: Iterable[Row]) -> list[Row]:
+    """The first and the last subject of each kind, each called in one way, and all that is documented as not gated.
 
-    So the rows of a library, together, have every form of a call: sync, async, streams, references taken before.
+    The ways are taken by turns: the first one of the first subject, the second one of the next, and so on. So sync and
+    async calls, streams and references taken before are all among the rows of most libraries.
     """
-    by_subject: dict[str, list[Row]] = {}
-    for row in found:
-        by_subject.setdefault(row.subject, []).append(row)
+    rows_in_order = [*every]
+    by_kind: dict[str, dict[str, list[Row]]] = {}
+    for row in rows_in_order:
+        by_kind.setdefault(row.kind or row.subject, {}).setdefault(row.subject, []).append(row)
     chosen: list[Row] = []
-    for number, ways in enumerate(by_subject.values()):
-        possible = [row for row in ways if row.note != LACKING] or ways
-        chosen.append(possible[number % len(possible)])
-    return chosen
+    for subjects in by_kind.values():
+        ends = [*subjects.values()]
+        for ways in (ends[0], *ends[1:][-1:]):
+            possible = [row for row in ways if row.note != LACKING] or ways
+            chosen.append(possible[len(chosen) % len(possible)])
+    wanted = set(map(id, chosen))
+    return [row for row in rows_in_order if id(row) in wanted]

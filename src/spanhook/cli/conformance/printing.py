@@ -113,7 +113,8 @@ def _summary(report: Report, style: Style) -> str:
         told.append(f"{lacking} not in this version")
     text = f"{len(report.lines)} ways of calling: {', '.join(told)}; in {report.seconds:.0f} s"
     if report.quick:
-        text += f"\n--quick tried {len(report.lines)} of {report.ways} ways of calling: one way of calling each subject"
+        text += f"\n--quick tried {len(report.lines)} of {report.ways} ways of calling: "
+        text += "two subjects of each kind, each in one way"
     return style.paint(text, "red" if report.exit_code else "green")
 
 

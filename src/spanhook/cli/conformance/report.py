@@ -57,7 +57,7 @@ class Report:
         absent: Libraries that are not installed.
         unsupported: Untested versions, a sentence each.
         seconds: How long it took.
-        quick: Whether only one way of calling each subject was tried.
+        quick: Whether only the ways of calling of ``--quick`` were tried.
         ways: How many ways of calling there are.
         took: The processor time in seconds that each library took.
     """

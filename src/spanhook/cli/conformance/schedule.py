@@ -19,7 +19,7 @@ class Portion:
     Attributes:
         library: The library.
         number, of: Which part, from 0, of how many.
-        quick: Whether only one way of calling each subject is checked.
+        quick: Whether only the ways of calling of ``--quick`` are checked.
         seconds: How long it may take.
     """
 
@@ -69,7 +69,7 @@ def schedule(libraries: Sequence[Library], *, quick: bool = False, processes: in
 
     Args:
         libraries: The libraries to check.
-        quick: Whether only one way of calling each subject is checked.
+        quick: Whether only the ways of calling of ``--quick`` are checked.
         processes: How many processes at a time; by default one for each core, but at least two.
     """
     processes = processes or max(2, cores())
