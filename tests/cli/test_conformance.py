@@ -227,10 +227,10 @@ def test_what_is_said_not_to_be_gated_is_not(library: str) -> None:
 
 
 @pytest.mark.parametrize("library", [one for one in COSTS if LIBRARIES[one].version])
-def test_recorded_costs_are_of_the_ways_that_there_are(library: str) -> None:
-    every = rows(library)
-    assert COSTS[library].ways == pytest.approx(len(every), rel=0.5)
-    assert COSTS[library].quick_ways == pytest.approx(len(quick_rows(every)), rel=0.5)
+def test_costs_are_recorded_anew_when_there_are_many_more_ways(library: str) -> None:
+    every = rows(library)  # older versions may have fewer
+    assert len(every) <= 1.5 * COSTS[library].ways
+    assert len(quick_rows(every)) <= 1.5 * COSTS[library].quick_ways
 
 
 # ----------------------------------------------------------------------------------------------- the command
