@@ -4,10 +4,13 @@ import asyncio
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +22,13 @@ from spanhook.cli.conformance import _fix, examine  # pyright: ignore[reportPriv
 from spanhook.cli.conformance.checks import CHECKS, checks_of
 from spanhook.cli.conformance.checks.cells import FAILED, NONE, NOT_GATED, OK, Cell, ways_of
 from spanhook.cli.conformance.children import environment, fill
+from spanhook.cli.conformance.costs import COSTS, IMPORT, Cost
 from spanhook.cli.conformance.libraries.langchain_core import SUBJECTS
-from spanhook.cli.conformance.matrix import LIBRARIES, Library, rows
+from spanhook.cli.conformance.matrix import LIBRARIES, Library, Row, quick_rows, rows
 from spanhook.cli.conformance.printing import COLUMNS, print_report
+from spanhook.cli.conformance.progress import Progress
 from spanhook.cli.conformance.report import Absent, Line, Report
+from spanhook.cli.conformance.schedule import Schedule, schedule
 from spanhook.cli.conformance.subject import Body, Broken, Subject
 from spanhook.engine import registry
 from spanhook.instrument import INSTRUMENTORS
@@ -220,6 +226,13 @@ def test_what_is_said_not_to_be_gated_is_not(library: str) -> None:
         assert row.checks["denied"]().state == NOT_GATED, row.subject
 
 
+@pytest.mark.parametrize("library", [one for one in COSTS if LIBRARIES[one].version])
+def test_costs_are_recorded_anew_when_there_are_many_more_ways(library: str) -> None:
+    every = rows(library)  # older versions may have fewer
+    assert len(every) <= 1.5 * COSTS[library].ways
+    assert len(quick_rows(every)) <= 1.5 * COSTS[library].quick_ways
+
+
 # ----------------------------------------------------------------------------------------------- the command
 
 
@@ -246,8 +259,8 @@ def test_a_library_that_is_not_known_or_not_there(folder: Folder, monkeypatch: p
 def test_a_library_goes_by_every_name(given: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
-    def fill(wanted: list[Library], _progress: object) -> list[Line]:
-        asked.extend(one.name for one in wanted)
+    def fill(planned: Schedule, _progress: object) -> list[Line]:
+        asked.extend(planned.ways)
         return []
 
     monkeypatch.setattr("spanhook.cli.conformance.children.fill", fill)
@@ -319,6 +332,87 @@ def test_the_report_for_machines() -> None:
     assert document["exit_code"] == 1
     assert document["counts"] == {"ok": 2, "FAILED": 1, "not gated": 1, "n/a": 1}
     assert document["rows"][1]["checks"]["once"] == {"state": "FAILED", "why": "two\nlines"}
+
+
+def test_a_quick_report_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    quick = replace(REPORT, quick=True, ways=20)
+    print_report(quick)
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "--quick tried 5 of 20 ways of calling: two subjects of each kind, each in one way"
+    assert [quick.as_json()[name] for name in ("quick", "ways", "exit_code")] == [True, 20, 1]
+
+
+def test_quick_takes_two_subjects_of_each_kind_and_the_ways_by_turns() -> None:
+    every = [
+        *(Row(one, way, {}, kind="llm.call") for one in ("chat", "responses", "search") for way in ("call", "acall")),
+        Row("odd", "new", {}, "not in this version", "tool.execute"),
+        Row("odd", "call", {}, kind="tool.execute"),
+        Row("files", "", {}, "documented as not gated"),
+        Row("batches", "", {}, "documented as not gated"),
+    ]
+    assert [(row.subject, row.way) for row in quick_rows(every)] == [
+        ("chat", "call"),
+        ("search", "acall"),
+        ("odd", "call"),
+        ("files", ""),
+        ("batches", ""),
+    ]
+
+
+# ----------------------------------------------------------------------------------------------- schedule, progress
+
+
+@pytest.fixture
+def costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "spanhook.cli.conformance.costs.COSTS", {"openai": Cost(100, 10, 80.0), "groq": Cost(10, 5, 5.0)}
+    )
+
+
+BOTH = [Library("openai", "openai"), Library("groq", "groq")]
+
+
+@pytest.mark.usefixtures("costs")
+def test_long_libraries_are_divided_so_that_all_cores_have_work() -> None:
+    planned = schedule(BOTH, processes=2)
+    assert [(one.library.name, one.number, one.of) for one in planned.portions] == [
+        *(("openai", number, 4) for number in range(4)),
+        ("groq", 0, 1),
+    ]
+    assert planned.longest_first()[-1].library.name == "groq"
+    assert planned.ways == {"openai": 100, "groq": 10}
+    assert planned.seconds == planned.work / 2 == pytest.approx((85 + 5 * IMPORT) / 2)
+    assert [one.of for one in schedule(BOTH, processes=1).portions] == [1, 1]
+    quick = schedule(BOTH, quick=True, processes=8)
+    assert quick.ways == {"openai": 10, "groq": 5}
+    assert (quick.processes, quick.seconds) == (2, 8.0 + IMPORT)
+
+
+@pytest.mark.usefixtures("costs")
+def test_progress_is_for_terminals(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = schedule(BOTH, processes=2)
+    line = Line("openai", "3.1", "chat", "create", cells={"denied": Cell(FAILED)})
+    beforehand = "About 110 ways of calling 2 libraries, in 2 processes: about 45 s.\n"
+    for quiet, shown in ((False, beforehand), (True, "")):
+        progress = Progress(planned, quiet=quiet)
+        progress(line)
+        progress.end()
+        assert capsys.readouterr() == ("", shown)
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr("time.monotonic", iter((0.0, 10.0, 20.0)).__next__)
+    progress = Progress(planned, quiet=True)
+    progress(line)
+    planned.ways["openai"] = 1  # its process has reported it
+    progress(line)
+    progress.end()
+    assert capsys.readouterr() == (
+        "",
+        beforehand
+        + "\r\x1b[K1 of 110 ways of calling checked, 1 FAILED; 10 s, about 45 s left; openai: chat, create"
+        + "\r\x1b[K2 of 11 ways of calling checked, 2 FAILED; 20 s, about 5 s left; openai: chat, create"
+        + "\r\x1b[K",
+    )
 
 
 def test_children_get_nothing_of_the_users(tmp_path: Path) -> None:
@@ -399,7 +493,7 @@ def test_what_ends_its_process_or_never_returns_loses_no_other(folder: Folder, m
     subjects = ("embeddings", "async tool", "a tool's function, by its own name")
     monkeypatch.setenv("PYTHONPATH", code_of_the_users(folder, LOSING + FEWER.format(subjects)))
     told: list[Line] = []
-    lines = fill([LIBRARIES["langchain_core"]], told.append, patience=15.0)
+    lines = fill(schedule([LIBRARIES["langchain_core"]], processes=1), told.append, patience=15.0)
     assert told == lines
     expected = [row for row in rows("langchain_core") if row.subject in subjects]
     assert [row.name for row in told] == [f"{row.subject}, {row.way}".rstrip(", ") for row in expected]
@@ -415,7 +509,9 @@ def test_what_ends_its_process_or_never_returns_loses_no_other(folder: Folder, m
 def test_a_library_that_cannot_be_imported(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.file("theirs/openai.py", "raise RuntimeError('not today')")
     monkeypatch.setenv("PYTHONPATH", str(folder.path / "theirs"))
-    (line,) = fill([LIBRARIES["openai"]], lambda _line: None)
+    planned = schedule([LIBRARIES["openai"]], processes=2)
+    assert len(planned.portions) > 1
+    (line,) = fill(planned, lambda _line: None)
     assert (line.name, line.state) == ("start of its checks", FAILED)
     assert line.cells["denied"].why.splitlines()[-1] == "RuntimeError: not today"
 
@@ -434,30 +530,88 @@ def test_json_alone_whatever_the_user_has(folder: Folder) -> None:
     assert {row["library"] for row in json.loads(ran.stdout)["rows"]} == {"groq"}
 
 
+class Terminal:
+    """The command, started on a pseudo-terminal."""
+
+    def __init__(self, folder: Folder, *arguments: str) -> None:
+        import pty
+
+        self._ours, theirs = pty.openpty()
+        command = [sys.executable, "-m", "spanhook", "conformance", *arguments]
+        env = {**environment(dict(os.environ)), "TERM": "xterm", "COLUMNS": "120"}
+        env.pop("NO_COLOR", None)
+        heeding = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a shell's background jobs ignore it
+        self.process = subprocess.Popen(
+            command, cwd=folder.path, env=env, stdin=theirs, stdout=theirs, stderr=theirs, preexec_fn=heeding
+        )
+        os.close(theirs)
+        self._shown = b""
+
+    def read(self, until: str = "") -> str:
+        """What has been shown, as soon as it has ``until`` in it, or at the end."""
+        while not until or until not in self._shown.decode(errors="replace"):
+            try:
+                read = os.read(self._ours, 65536)
+            except OSError:  # the other end is closed
+                break
+            if not read:
+                break
+            self._shown += read
+        return self._shown.decode()
+
+    def close(self) -> None:
+        os.close(self._ours)
+
+
 @pytest.mark.slow
 def test_progress_on_a_terminal(folder: Folder) -> None:
-    import pty
+    terminal = Terminal(folder, "--library", "own_code", "--quick")
+    text = terminal.read()
+    terminal.close()
+    assert terminal.process.wait(60) == 0
+    beforehand, _, rest = text.partition("\r\n")
+    assert re.fullmatch(r"About \d+ ways of calling 1 library, in 1 process: about \d+ s\.", beforehand)
+    assert re.search(r"\r\x1b\[K1 of \d+ ways of calling checked; \d+ s, about \d+ s left; own_code: ", rest)
+    shown = rest[rest.rindex("\r\x1b[K") :]
+    assert shown.startswith("\r\x1b[Kspanhook ")  # the line is cleared before the report
+    assert "\x1b[32m+\x1b[0m" in shown
+    assert re.search(r"--quick tried (\d+) of \d+ ways of calling: two subjects of each kind, each in one way", shown)
 
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "spanhook", "conformance", "--library", "own_code"]
-    env = {**environment(dict(os.environ)), "TERM": "xterm", "COLUMNS": "80"}
-    env.pop("NO_COLOR", None)
-    process = subprocess.Popen(command, cwd=folder.path, env=env, stdin=theirs, stdout=theirs, stderr=theirs)
-    os.close(theirs)
-    shown = b""
-    while True:
-        try:
-            read = os.read(ours, 65536)
-        except OSError:  # the other end is closed
-            break
-        if not read:
-            break
-        shown += read
-    os.close(ours)
-    assert process.wait(60) == 0
-    text = shown.decode()
-    assert re.search(r"\r\x1b\[K\d+ ways of calling checked; own_code: ", text)
-    assert "\x1b[32m+\x1b[0m" in text
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds child processes in /proc, which Linux has")
+def test_an_interrupt_ends_every_process(folder: Folder) -> None:
+    terminal = Terminal(folder, "--library", "own_code")
+    terminal.read(until="ways of calling checked")
+    children = children_of(terminal.process.pid)
+    assert children
+    terminal.process.send_signal(signal.SIGINT)
+    text = terminal.read()
+    terminal.close()
+    assert terminal.process.wait(60) == 130
+    assert text.endswith("\r\x1b[K\r\nspanhook: stopped\r\n")
+    assert [one for one in children if Path(f"/proc/{one}").exists()] == []
+
+
+def children_of(process: int) -> list[int]:
+    """The processes that a process has started."""
+    found: list[int] = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if int(path.read_text().rpartition(")")[2].split()[1]) == process:
+                found.append(int(path.parent.name))
+    return found
+
+
+@pytest.mark.slow
+def test_quick_says_what_it_left_out(folder: Folder) -> None:
+    ran = folder.spanhook("conformance", "--library", "own_code", "--quick", "--json")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    document = json.loads(ran.stdout)
+    assert (document["quick"], document["ways"]) == (True, len(rows("own_code")))
+    tried = [(row.subject, row.way) for row in quick_rows(rows("own_code"))]
+    assert [(row["subject"], row["way"]) for row in document["rows"]] == tried
+    assert all(row["checks"].keys() == CHECKS.keys() for row in document["rows"])
 
 
 IN_THE_DEMO = {"own_code", "langchain", "langchain_openai", "langgraph"}

@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from spanhook.cli.conformance.report import Report
 
 
-def run_conformance(libraries: Sequence[str] = (), as_json: bool = False) -> int:
+def run_conformance(libraries: Sequence[str] = (), as_json: bool = False, quick: bool = False) -> int:
     """Check and print.
 
     Args:
         libraries: The libraries to check, by any of their names; all installed ones unless given.
-        as_json: Print only one JSON document.
+        as_json: Print only one JSON document on standard output; on standard error, nothing unless it is a terminal.
+        quick: Check only two subjects of each kind, such as tools, each called in one way.
 
     Returns:
         The exit code: 1 if a promise of the documentation is broken.
@@ -34,7 +35,7 @@ def run_conformance(libraries: Sequence[str] = (), as_json: bool = False) -> int
     """
     from spanhook.cli.conformance.printing import print_report
 
-    report = examine(libraries)
+    report = examine(libraries, quick=quick, quiet=as_json)
     if as_json:
         print(json.dumps(report.as_json(), indent=2))  # noqa: T201
     else:
@@ -66,18 +67,20 @@ def _fix(library: "Library") -> str:
     return f'pip install "spanhook[{library.extra}]"' if library.extra else f"pip install {library.distribution}"
 
 
-def examine(libraries: Sequence[str] = ()) -> "Report":
+def examine(libraries: Sequence[str] = (), *, quick: bool = False, quiet: bool = False) -> "Report":
     """Check in child processes; arguments and errors are those of ``run_conformance``."""
     from spanhook.cli.conformance.children import fill
     from spanhook.cli.conformance.matrix import LIBRARIES
-    from spanhook.cli.conformance.printing import Progress
+    from spanhook.cli.conformance.progress import Progress
     from spanhook.cli.conformance.report import Absent, Report
+    from spanhook.cli.conformance.schedule import schedule
 
     wanted = _wanted(libraries)
-    progress = Progress()
+    planned = schedule(wanted, quick=quick)
+    progress = Progress(planned, quiet=quiet)
     started = time.monotonic()
     try:
-        lines = fill(wanted, progress)
+        lines = fill(planned, progress)
     finally:
         progress.end()
     return Report(
@@ -88,6 +91,9 @@ def examine(libraries: Sequence[str] = ()) -> "Report":
         absent=[Absent(one.name, _fix(one)) for one in LIBRARIES.values() if not one.version and not libraries],
         unsupported=list(_unsupported(wanted)),
         seconds=time.monotonic() - started,
+        quick=quick,
+        ways=sum(planned.known.values()),
+        took=planned.took,
     )
 
 

@@ -1,4 +1,4 @@
-"""Runs the checks of one library in a separate process, and reports progress to the parent.
+"""Runs the checks of one library, or a part of them, in a separate process, and reports progress to the parent.
 
 Reports are JSON documents, one per line, on a separate pipe, so that output of libraries does not interfere.
 """
@@ -10,21 +10,24 @@ import json
 import logging
 import os
 import sys
+from collections import deque
 from importlib import metadata
 from typing import Any
 
-from spanhook.cli.conformance.matrix import rows
+from spanhook.cli.conformance.matrix import Row, quick_rows, rows
 
 STARTING = 3.0
 """How many times longer than a check the library's import may take."""
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-def main(library: str, first: str, patience: str, channel: str) -> None:
+def main(library: str, part: str, quick: str, first: str, patience: str, channel: str) -> None:
     """Run the checks of ``library`` and end the process.
 
     Args:
         library: A key of ``spanhook.cli.conformance.matrix.LIBRARIES``.
+        part: Which part of its rows, from 0, and of how many, such as ``0/2``.
+        quick: Not empty if only the ways of calling of ``--quick`` are checked.
         first: The first check to run; another process did those before it.
         patience: Seconds that a check may take; after that the process prints its threads on standard error and ends.
         channel: The file descriptor for results.
@@ -41,18 +44,33 @@ def main(library: str, first: str, patience: str, channel: str) -> None:
             told.flush()
 
         faulthandler.dump_traceback_later(STARTING * float(patience), exit=True)
-        found = rows(library)
+        every = rows(library)
+        wanted = quick_rows(every) if quick else every
+        found = _part(wanted, part)
         gc.freeze()  # checks collect garbage, which would go through all that the library's import has left each time
-        tell(rows=[(row.subject, row.way, row.note, list(row.checks)) for row in found])
-        checks = [check for row in found for check in row.checks.values()]
-        for number, check in enumerate(checks[int(first) :], int(first)):
+        tell(
+            rows=[(row.subject, row.way, row.note, list(row.checks)) for row in found],
+            wanted=len(wanted),
+            every=len(every),
+        )
+        checks = deque(check for row in found for check in row.checks.values())
+        del every, wanted, found  # what the checks of a row remember goes with the last of them
+        for number in range(len(checks)):
+            check = checks.popleft()
+            if number < int(first):
+                continue
             tell(at=number, said=os.lseek(2, 0, os.SEEK_CUR))
             faulthandler.dump_traceback_later(float(patience), exit=True)
             cell = check()
             faulthandler.cancel_dump_traceback_later()
             tell(state=cell.state, why=cell.why)
-        tell(end=True)
+        tell(end=True, seconds=sum(os.times()[:4]))
     os._exit(0)  # whatever libraries still wait for
+
+
+def _part(found: list[Row], part: str) -> list[Row]:
+    number, of = map(int, part.split("/"))
+    return found[len(found) * number // of : len(found) * (number + 1) // of]
 
 
 def _only_loopback(event: str, arguments: tuple[Any, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Runs the checks in child processes, one for each library: a crash costs only one way of calling.
+"""Runs the checks in child processes, each for one library: a crash costs only one way of calling.
 
 Children see the libraries that are installed here, and nothing else of the user's: no hooks, no ``spanhook.yaml``, no
 exporters, no keys, no proxies.
@@ -21,8 +21,8 @@ from spanhook.bootstrap import SITE
 from spanhook.cli.conformance.checks import CHECKS
 from spanhook.cli.conformance.checks.cells import FAILED, NONE, Cell
 from spanhook.cli.conformance.child import STARTING
-from spanhook.cli.conformance.matrix import Library
 from spanhook.cli.conformance.report import Line
+from spanhook.cli.conformance.schedule import Portion, Schedule
 from spanhook.cli.conformance.servers.authorities import one_authority
 from spanhook.instrument import INSTRUMENTORS
 
@@ -31,7 +31,8 @@ PATIENCE = 20.0
 GRACE = 30.0
 """Seconds after which a child that should have ended itself is killed."""
 LOSSES = 3
-"""How many children one library may lose before the rest of its checks are given up."""
+"""How many processes one portion may lose before the rest of its checks are given up."""
+_START = "start of its checks"
 WORDS = 12
 """How many of a child's last output lines are kept."""
 
@@ -60,16 +61,21 @@ def environment(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 class Child:
-    """A process that runs the checks of one library, and what it has reported so far.
+    """A process that runs the checks of one portion, and what it has reported so far.
 
     Attributes:
         lines: The rows of the matrix that it fills in.
+        wanted, every: How many ways of calling its library are checked by all processes, and how many there are.
+        seconds: The processor time that the process took, once it has ended.
         told: Called with each finished row.
     """
 
-    def __init__(self, library: Library, folder: str, told: Told, patience: float, environ: Mapping[str, str]) -> None:
-        self.library = library
+    def __init__(self, portion: Portion, folder: str, told: Told, patience: float, environ: Mapping[str, str]) -> None:
+        self.portion = portion
+        self.library = portion.library
         self.lines: list[Line] = []
+        self.wanted = self.every = 0
+        self.seconds = 0.0
         self._told, self._folder, self._patience, self._environ = told, folder, patience, environ
         self._places: list[tuple[Line, str]] = []
         self._done = self._lost = 0
@@ -80,7 +86,8 @@ class Child:
         self.channel, theirs = os.pipe()
         self._errors = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed when its process has ended
         self._rest, self._said = b"", 0
-        given = (_ROOT, self.library.name, str(self._done), str(self._patience), str(theirs))
+        part, quick = f"{self.portion.number}/{self.portion.of}", "quick" if self.portion.quick else ""
+        given = (_ROOT, self.library.name, part, quick, str(self._done), str(self._patience), str(theirs))
         try:
             self._process = subprocess.Popen(  # noqa: S603 - this Python
                 [sys.executable, "-P", "-W", "ignore", *_flags(), "-c", _CODE, *given],
@@ -117,6 +124,7 @@ class Child:
     def _take(self, told: dict[str, Any]) -> None:
         self.deadline = time.monotonic() + self._patience + GRACE
         if "rows" in told and not self.lines:
+            self.wanted, self.every = told["wanted"], told["every"]
             for subject, way, note, columns in told["rows"]:
                 line = Line(self.library.name, self.library.version, subject, way, note)
                 self.lines.append(line)
@@ -127,6 +135,7 @@ class Child:
             self._fill(Cell(told["state"], told["why"]))
         elif "end" in told:
             self._ended = True
+            self.seconds = told["seconds"]
 
     def _fill(self, cell: Cell) -> None:
         line, column = self._places[self._done]
@@ -146,7 +155,7 @@ class Child:
         """The process ended early: blame the current check."""
         self._lost += 1
         if not self.lines:
-            line = Line(self.library.name, self.library.version, "start of its checks", "")
+            line = Line(self.library.name, self.library.version, _START, "")
             line.cells.update({**dict.fromkeys(CHECKS, NONE), next(iter(CHECKS)): Cell(FAILED, why)})
             self.lines.append(line)
             self._told(line)
@@ -174,38 +183,59 @@ class Child:
         self._errors.close()
 
 
-def fill(libraries: Iterable[Library], told: Told, at_a_time: int = 0, patience: float = PATIENCE) -> list[Line]:
-    """Run every check of ``libraries``.
+def fill(schedule: Schedule, told: Told, patience: float = PATIENCE) -> list[Line]:
+    """Run every check of ``schedule``, and note in it how many ways of calling there are.
 
     Args:
-        libraries: The libraries to check; all are installed.
+        schedule: What to check; all libraries are installed.
         told: Called with each finished row of the matrix.
-        at_a_time: How many processes; by default one per core, but at least two and at most four.
         patience: Seconds that one check may take.
+
+    Returns:
+        The rows, in the order of the schedule's portions.
     """
-    waiting = list(libraries)
-    started: list[Child] = []
+    waiting = schedule.longest_first()
+    started: dict[Portion, Child] = {}
     running: list[Child] = []
-    at_a_time = at_a_time or max(2, min(4, os.cpu_count() or 1))
     with tempfile.TemporaryDirectory(prefix="spanhook-conformance-") as folder:
         environ = {**environment(os.environ), **one_authority(folder)}
         try:
             while waiting or running:
-                while waiting and len(running) < at_a_time:
-                    started.append(Child(waiting.pop(0), folder, told, patience, environ))
-                    running.append(started[-1])
+                while waiting and len(running) < schedule.processes:
+                    portion = waiting.pop(0)
+                    started[portion] = Child(portion, folder, told, patience, environ)
+                    running.append(started[portion])
                 until = min(child.deadline for child in running) - time.monotonic()
                 ready, _, _ = select.select([child.channel for child in running], (), (), max(0.0, until))
                 for child in [child for child in running if child.channel in ready]:
                     if not child.hear():
                         running.remove(child)
+                        took = schedule.took.get(child.library.name, 0.0)
+                        schedule.took[child.library.name] = took + child.seconds
+                    _note(child, schedule)
                 for child in running:
                     if time.monotonic() > child.deadline:
                         child.kill()
         finally:
             for child in running:
                 child.abandon()
-    return [line for child in started for line in child.lines]
+    return _merged([started[portion] for portion in schedule.portions])
+
+
+def _note(child: Child, schedule: Schedule) -> None:
+    """Note how many ways of calling there are, once it is known."""
+    if child.every:
+        schedule.ways[child.library.name] = child.wanted
+        schedule.known[child.library.name] = child.every
+
+
+def _merged(children: Iterable[Child]) -> list[Line]:
+    """The rows of all portions; that a library cannot be imported is told once."""
+    lines: list[Line] = []
+    for line in (line for child in children for line in child.lines):
+        if line.subject != _START or (line.library, _START) not in {(one.library, one.subject) for one in lines}:
+            lines.append(line)
+    return lines
 
 
 def _flags() -> list[str]:

@@ -4,6 +4,7 @@ Imports a library only when its rows are asked for.
 """
 
 import importlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import metadata
 
@@ -11,6 +12,8 @@ from spanhook.cli.conformance import libraries
 from spanhook.cli.conformance.checks import Checks, checks_of, checks_of_ungated
 from spanhook.cli.conformance.checks.cells import ways_of
 from spanhook.instrument import INSTRUMENTORS
+
+LACKING = "not in this version"
 
 
 @dataclass(frozen=True)
@@ -59,12 +62,14 @@ class Row:
         way: How it is called.
         checks: The functions that fill it in, by column.
         note: Whether this version lacks it, or it is documented as not gated.
+        kind: The kind of operation that it creates; empty if it is not gated.
     """
 
     subject: str
     way: str
     checks: Checks
     note: str = ""
+    kind: str = ""
 
 
 def rows(library: str) -> list[Row]:
@@ -79,10 +84,31 @@ def rows(library: str) -> list[Row]:
             subject.name.removeprefix(f"{library} "),
             way.name,
             checks_of(way),
-            "not in this version" if way.lacking else "",
+            LACKING if way.lacking else "",
+            subject.kind,
         )
         for subject in (*module.SUBJECTS, *getattr(module, "MORE", ()))
         for way in ways_of(subject)
     ]
     ungated = getattr(module, "UNGATED", ())
     return found + [Row(one.name, "", checks_of_ungated(one), "documented as not gated") for one in ungated]
+
+
+def quick_rows(every: Iterable[Row]) -> list[Row]:
+    """The first and the last subject of each kind, each called in one way, and all that is documented as not gated.
+
+    The ways are taken by turns: the first one of the first subject, the second one of the next, and so on. So sync and
+    async calls, streams and references taken before are all among the rows of most libraries.
+    """
+    rows_in_order = [*every]
+    by_kind: dict[str, dict[str, list[Row]]] = {}
+    for row in rows_in_order:
+        by_kind.setdefault(row.kind or row.subject, {}).setdefault(row.subject, []).append(row)
+    chosen: list[Row] = []
+    for subjects in by_kind.values():
+        ends = [*subjects.values()]
+        for ways in (ends[0], *ends[1:][-1:]):
+            possible = [row for row in ways if row.note != LACKING] or ways
+            chosen.append(possible[len(chosen) % len(possible)])
+    wanted = set(map(id, chosen))
+    return [row for row in rows_in_order if id(row) in wanted]

@@ -112,6 +112,9 @@ def _summary(report: Report, style: Style) -> str:
     if lacking := counts["n/a"]:
         told.append(f"{lacking} not in this version")
     text = f"{len(report.lines)} ways of calling: {', '.join(told)}; in {report.seconds:.0f} s"
+    if report.quick:
+        text += f"\n--quick tried {len(report.lines)} of {report.ways} ways of calling: "
+        text += "two subjects of each kind, each in one way"
     return style.paint(text, "red" if report.exit_code else "green")
 
 
@@ -120,30 +123,3 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     for row in rows:
         cells = (cell + " " * (columns - width(cell)) for cell, columns in zip(row, widths, strict=True))
         yield (GAP + GAP.join(cells)).rstrip()
-
-
-class Progress:
-    """The progress of the checks: one line on standard error, if that is a terminal."""
-
-    def __init__(self) -> None:
-        self._done = self._failed = 0
-        self._on = sys.stderr is not None and sys.stderr.isatty()
-
-    def __call__(self, line: Line) -> None:
-        """One more way of calling has been checked."""
-        self._done += 1
-        self._failed += line.state == FAILED
-        if self._on:
-            failed = f", {self._failed} FAILED" if self._failed else ""
-            style = style_of(sys.stderr)
-            text = style.clip(
-                f"{self._done} ways of calling checked{failed}; {line.library}: {line.name}", style.width - 1
-            )
-            sys.stderr.write(f"\r\x1b[K{text}")
-            sys.stderr.flush()
-
-    def end(self) -> None:
-        """Clear the line."""
-        if self._on and self._done:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()

@@ -1,7 +1,7 @@
 """The results, as data."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -57,6 +57,9 @@ class Report:
         absent: Libraries that are not installed.
         unsupported: Untested versions, a sentence each.
         seconds: How long it took.
+        quick: Whether only the ways of calling of ``--quick`` were tried.
+        ways: How many ways of calling there are.
+        took: The processor time in seconds that each library took.
     """
 
     spanhook: str
@@ -66,6 +69,9 @@ class Report:
     absent: Sequence[Absent]
     unsupported: Sequence[str]
     seconds: float
+    quick: bool = False
+    ways: int = 0
+    took: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @property
     def counts(self) -> Counter[str]:
@@ -85,6 +91,9 @@ class Report:
             "executable": self.executable,
             "exit_code": self.exit_code,
             "seconds": round(self.seconds, 1),
+            "quick": self.quick,
+            "ways": self.ways,
+            "processor_seconds": {name: round(seconds, 1) for name, seconds in self.took.items()},
             "counts": {state: self.counts[state] for state in (OK, FAILED, NOT_GATED, "n/a")},
             "not_installed": [one.library for one in self.absent],
             "unsupported": list(self.unsupported),

@@ -40,6 +40,7 @@ class Way:
         take: Takes a reference to it, which is called after hooks become active.
         calls: The number of operations it creates.
         lacking: Whether it is missing from the installed version.
+        memory: What several checks use, computed by the first of them.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Way:
     take: Callable[[Any], Callable[[], Any]] = field(repr=False)
     calls: int = 1
     lacking: bool = False
+    memory: dict[Any, Any] = field(default_factory=dict[Any, Any], repr=False, compare=False)
 
 
 def ways_of(subject: Subject) -> list[Way]:

@@ -1,61 +1,31 @@
 """Checks of what is counted and recorded: calls, tokens, and no content unless it is asked for."""
 
-from collections.abc import Iterator
-from typing import Any
-
 from spanhook.cli.conformance.checks.cells import NONE, OK, Cell, Way, Wrong, brief, operations_of
-from spanhook.cli.conformance.checks.comparing import outcome
+from spanhook.cli.conformance.checks.watching import unhooked, watch
 from spanhook.cli.conformance.subject import PLANTED, Body, settle
-from spanhook.gating import Hooks
-from spanhook.model import Operation, current_operation
 from spanhook.testing import Recorder, recorder
-
-
-def watching(way: Way) -> tuple[Hooks, dict[str, int]]:
-    """Hooks that look and change nothing, and how often they ran."""
-    hooks, passes = Hooks(), {"before": 0, "after": 0}
-
-    @hooks.before(way.subject.kind)
-    def count_before(op: Operation) -> None:
-        assert op.request is not None
-        passes["before"] += 1
-
-    @hooks.around(way.subject.kind)
-    def look(_op: Operation) -> Iterator[Any]:
-        yield
-
-    @hooks.after(way.subject.kind)
-    def count_after(op: Operation) -> None:
-        assert op.response is not None
-        passes["after"] += 1
-
-    return hooks, passes
 
 
 def allowed(way: Way) -> Cell:
     """A call that hooks look at and allow gives what it gives without spanhook."""
-    expected, body = outcome(way.take(way.subject.make(Body()))), Body()
-    call = way.take(way.subject.make(body))
-    with recorder(watching(way)[0]) as seen:
-        found = outcome(call)
-    if found != expected:
-        raise Wrong(f"without spanhook the caller gets {brief(repr(expected))}, with it {brief(repr(found))}")
-    if not body.runs:
+    expected, watched = unhooked(way), watch(way)
+    if watched.found != expected:
+        raise Wrong(f"without spanhook the caller gets {brief(repr(expected))}, with it {brief(repr(watched.found))}")
+    if not watched.runs:
         raise Wrong("hooks allowed it, and the call was not made")
-    if decided := [decision.decision for op in seen.operations for decision in op.decisions]:
+    if decided := [decision.decision for op in watched.seen.operations for decision in op.decisions]:
         raise Wrong(f"hooks allowed it, and {', '.join(decided)} was recorded")
     return Cell(OK)
 
 
 def once(way: Way) -> Cell:
     """Operations and hook runs match the number of calls."""
-    hooks, passes = watching(way)
-    call = way.take(way.subject.make(Body()))
-    with recorder(hooks) as seen:
-        settle(call())
-    if current_operation() is not None:
+    watched = watch(way)
+    if watched.error is not None:
+        raise watched.error
+    if watched.stays:
         raise Wrong("the call has ended, and its operation is still current")
-    expect_once(way, seen, passes)
+    expect_once(way, watched.seen, watched.passes)
     return Cell(OK)
 
 
@@ -104,11 +74,7 @@ def expect_tokens(way: Way, seen: Recorder, body: Body, tokens: int) -> None:
 def content(way: Way) -> Cell:
     """Telemetry shows nothing of requests, results and errors."""
     for fault in (None, *way.subject.faults[:1]):
-        body = Body(fault=fault)
-        call = way.take(way.subject.make(body))
-        with recorder(watching(way)[0]) as seen:
-            outcome(call)
-        told = f"{seen.tree()!r} {seen.events!r} {seen.metrics()!r}"
+        told = watch(way, fault).shown
         for word in (way.subject.said, way.subject.asked, PLANTED):
             if word and word in told:
                 where = told[max(0, told.index(word) - 60) : told.index(word) + 20]

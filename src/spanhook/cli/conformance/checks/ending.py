@@ -8,33 +8,28 @@ from contextlib import suppress
 from typing import Any
 
 from spanhook.cli.conformance.checks.cells import NONE, OK, PATIENCE, Cell, Way, Wrong, brief, operations_of
-from spanhook.cli.conformance.checks.comparing import is_awaited, outcome
-from spanhook.cli.conformance.checks.counting import watching
+from spanhook.cli.conformance.checks.comparing import is_awaited
+from spanhook.cli.conformance.checks.watching import unhooked, watch, watching
 from spanhook.cli.conformance.loops import run
 from spanhook.cli.conformance.subject import Body, Fault
-from spanhook.gating import Hooks
-from spanhook.model import Operation
 from spanhook.testing import recorder
 
 
 def errors(way: Way) -> Cell:
     """The caller gets the error of the body unchanged, and hooks are told of it."""
     for fault in way.subject.faults:
-        expected = outcome(way.take(way.subject.make(Body(fault=fault))))
-        hooks, told = _told()
-        body = Body(fault=fault)
-        call = way.take(way.subject.make(body))
-        with recorder(hooks(way)) as seen:
-            found = outcome(call)
-        if found != expected:
+        expected, watched = unhooked(way, fault), watch(way, fault)
+        if watched.found != expected:
             raise Wrong(
-                f"{fault.name}: without spanhook the caller gets {brief(repr(expected))}, with it {brief(repr(found))}"
+                f"{fault.name}: without spanhook the caller gets {brief(repr(expected))}, "
+                f"with it {brief(repr(watched.found))}"
             )
-        failed = [op for op in operations_of(way, seen) if op.status == "error"]
+        failed = [op for op in operations_of(way, watched.seen) if op.status == "error"]
         if _raises(expected, fault) and not failed:
             raise Wrong(f"{fault.name}: the call failed, and its operation did not")
-        if told.count("error") != len(failed):
-            raise Wrong(f"{fault.name}: {len(failed)} operations failed, and hooks were told of {told.count('error')}")
+        told = watched.errors.count("error")
+        if told != len(failed):
+            raise Wrong(f"{fault.name}: {len(failed)} operations failed, and hooks were told of {told}")
     return Cell(OK)
 
 
@@ -42,21 +37,6 @@ def _raises(expected: Any, fault: Fault) -> bool:
     """Whether the caller of a call that fails gets an exception; what is cut may also just be short."""
     is_error = isinstance(expected[0], type) if isinstance(expected, tuple) else False
     return is_error and fault.cut is None
-
-
-def _told() -> tuple[Callable[[Way], Hooks], list[str]]:
-    told: list[str] = []
-
-    def hooks(way: Way) -> Hooks:
-        made = watching(way)[0]
-
-        @made.on_error(way.subject.kind, priority=10, timeout=60.0)  # as a gate: no budget of time leaves it out
-        def failed(op: Operation) -> None:
-            told.append(op.status)
-
-        return made
-
-    return hooks, told
 
 
 def cancelled(way: Way) -> Cell:

@@ -7,6 +7,7 @@ from typing import Any
 from spanhook.cli.conformance.checks.cells import OK, Cell, Way, Wrong, brief
 from spanhook.cli.conformance.checks.comparing import outcome
 from spanhook.cli.conformance.checks.refusing import refusing
+from spanhook.cli.conformance.checks.watching import unhooked
 from spanhook.cli.conformance.subject import Body
 from spanhook.instrument import INSTRUMENTORS, instrumentor_of
 from spanhook.testing import recorder
@@ -14,7 +15,7 @@ from spanhook.testing import recorder
 
 def restored(way: Way) -> Cell:
     """After spanhook is removed, functions are the objects they were, and calls pass no hook."""
-    before, expected = _functions(), outcome(way.take(way.subject.make(Body())))
+    before, expected = _functions(), unhooked(way)
     body = Body()
     thing = way.subject.make(body)
     with recorder(refusing(way)):

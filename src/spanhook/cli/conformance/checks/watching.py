@@ -1,0 +1,93 @@
+"""Calls that hooks look at and let pass, and calls without spanhook: each is made once for all checks about it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from spanhook.cli.conformance.checks.cells import Way
+from spanhook.cli.conformance.checks.comparing import comparable, outcome, told_of
+from spanhook.cli.conformance.subject import Body, Fault, settle
+from spanhook.gating import Hooks
+from spanhook.model import Operation, current_operation
+from spanhook.testing import Recorder, recorder
+
+
+def watching(way: Way) -> tuple[Hooks, dict[str, int]]:
+    """Hooks that look and change nothing, and how often they ran."""
+    hooks, passes = Hooks(), {"before": 0, "after": 0}
+
+    @hooks.before(way.subject.kind)
+    def count_before(op: Operation) -> None:
+        assert op.request is not None
+        passes["before"] += 1
+
+    @hooks.around(way.subject.kind)
+    def look(_op: Operation) -> Iterator[Any]:
+        yield
+
+    @hooks.after(way.subject.kind)
+    def count_after(op: Operation) -> None:
+        assert op.response is not None
+        passes["after"] += 1
+
+    return hooks, passes
+
+
+def unhooked(way: Way, fault: Fault | None = None) -> Any:
+    """The outcome of a call without spanhook."""
+    if ("unhooked", fault) not in way.memory:
+        way.memory["unhooked", fault] = outcome(way.take(way.subject.make(Body(fault=fault))))
+    return way.memory["unhooked", fault]
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A call that hooks looked at and let pass.
+
+    Attributes:
+        found: Its outcome.
+        error: The exception that the caller got, if the body did not fail.
+        runs: How often its body ran.
+        passes: How often each hook ran.
+        stays: Whether its operation was still current when it had ended.
+        seen: What was recorded.
+        shown: All of its telemetry as text, read at once.
+        errors: The status of each operation at which hooks were told of an error.
+    """
+
+    found: Any
+    error: BaseException | None
+    runs: int
+    passes: dict[str, int]
+    stays: bool
+    seen: Recorder
+    shown: str
+    errors: list[str]
+
+
+def watch(way: Way, fault: Fault | None = None) -> Watched:
+    """Make a call that hooks look at and let pass."""
+    if ("watched", fault) not in way.memory:
+        way.memory["watched", fault] = _watch(way, fault)
+    return way.memory["watched", fault]
+
+
+def _watch(way: Way, fault: Fault | None) -> Watched:
+    hooks, passes = watching(way)
+    errors: list[str] = []
+
+    @hooks.on_error(way.subject.kind, priority=10, timeout=60.0)  # as a gate: no budget of time leaves it out
+    def failed(op: Operation) -> None:
+        errors.append(op.status)
+
+    body, error = Body(fault=fault), None
+    call = way.take(way.subject.make(body))
+    with recorder(hooks) as seen:
+        try:
+            found = comparable(settle(call()))
+        except BaseException as raised:
+            found = told_of(raised)
+            error = raised if fault is None else None  # its traceback would keep alive what it was raised in
+    stays = current_operation() is not None
+    shown = f"{seen.tree()!r} {seen.events!r} {seen.metrics()!r}"
+    return Watched(found, error, body.runs, passes, stays, seen, shown, errors)
