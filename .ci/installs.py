@@ -168,7 +168,7 @@ def resolves(target: Target, pip: Pip, wheel: Path) -> bool:
     spanhook = f"spanhook[{','.join(target.extras)}] @ {wheel.as_uri()}"
     began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.NamedTemporaryFile() as report:
-        command = ("install", "--dry-run", "--ignore-installed", "--quiet", "--report", report.name)
+        command = ("install", "--dry-run", "--ignore-installed", "--progress-bar=off", "--report", report.name)
         try:
             done = subprocess.run(
                 (pip.python, "-m", "pip", *command, spanhook, *target.others),
