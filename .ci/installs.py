@@ -2,11 +2,12 @@
 
     .ci/run installs       builds the wheel, makes an environment for each pip, and starts this
 
-The pips are the one that comes with each CPython of this machine, and the newest. What each landing proves:
+The pips are the one that comes with each CPython of this machine, and the newest. What landings prove:
 
-- By turns, so that TURNS landings prove all of it: each extra and combination alone with the newest pip; and those that
-  no other contains (`all`, `dev`, the libraries for environments of their own) with the pip of each CPython. An extra
-  that another contains is proven there: older pips take three times the CPU, most of it to read pages of the index.
+- By turns, so that TURNS landings prove all of it: each extra and combination alone with the newest pip on the first
+  CPython; and those that no other contains (`all`, `dev`, the libraries for environments of their own) with each
+  CPython's own pip, and with the newest on the last CPython, as some need one newer than the first. An extra that
+  another contains is proven there: older pips take three times the CPU, most of it to read pages of the index.
 - What the change touches (since SPANHOOK_CI_BASE, or the first parent): the same, whoever's turn it is.
 
 SPANHOOK_CI_INSTALLS=all proves all of it at once, in about half an hour of CPU; other values are names of extras.
@@ -33,7 +34,8 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = ("README.md", "docs/**/*.md", "examples/README.md")
 TURNS = 12
-CPU_SECONDS = 60
+CPU_SECONDS = 90
+"""A minute of an idle machine, and half as much again: beside other steps, a core does less in a second."""
 WALL_SECONDS = 900
 TAIL = 25
 """Lines of a failed pip's output."""
@@ -61,7 +63,8 @@ class Pip:
     """Of an environment with this pip."""
     version: str
     minor: str
-    newest: bool
+    alone: bool
+    """Whether it is tried with every target, also with those that others contain."""
 
     def __str__(self) -> str:
         return f"pip {self.version}, CPython {self.minor}"
@@ -122,7 +125,7 @@ def all_targets(extras: Extras) -> list[Target]:
 
 def selected(targets: list[Target], pips: list[Pip], extras: Extras, which: str) -> Iterator[tuple[Target, Pip]]:
     outer = outermost(targets, extras)
-    pairs = [(target, pip) for pip in pips for target in (targets if pip.newest else outer)]
+    pairs = [(target, pip) for pip in pips for target in (targets if pip.alone else outer)]
     if which == "all":
         yield from pairs
         return
@@ -156,11 +159,11 @@ def _git(*arguments: str) -> str:
     return subprocess.run(("git", *arguments), cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
-def read_pip(environment: Path, newest: bool) -> Pip:
+def read_pip(environment: Path, alone: bool) -> Pip:
     python = environment / "bin" / "python"
     ask = "import pip, sys; print(pip.__version__, '%d.%d' % sys.version_info[:2])"
     version, minor = subprocess.run((python, "-c", ask), check=True, capture_output=True, text=True).stdout.split()
-    return Pip(python, version, minor, newest)
+    return Pip(python, version, minor, alone)
 
 
 def resolves(target: Target, pip: Pip, wheel: Path) -> bool:
@@ -210,11 +213,11 @@ def _again(target: Target, pip: Pip) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--wheel", type=Path, required=True, help="spanhook, built")
-    parser.add_argument("--newest", type=Path, required=True, help="an environment with the newest pip")
-    parser.add_argument("bundled", type=Path, nargs="*", help="environments with the pip that comes with a CPython")
+    parser.add_argument("--alone", type=Path, help="the environment whose pip tries every extra alone")
+    parser.add_argument("environments", type=Path, nargs="+", help="environments, each with a pip")
     options = parser.parse_args()
     extras = read_extras((ROOT / "pyproject.toml").read_text())
-    pips = [read_pip(options.newest, True), *(read_pip(path, False) for path in options.bundled)]
+    pips = [read_pip(path, path == options.alone) for path in options.environments]
     which = os.environ.get("SPANHOOK_CI_INSTALLS", "")
     pairs = list(selected(all_targets(extras), pips, extras, which))
     failed = [f"{target} ({pip})" for target, pip in pairs if not resolves(target, pip, options.wheel.resolve())]
