@@ -37,6 +37,8 @@ TURNS = 12
 CPU_SECONDS = 90
 """A minute of an idle machine, and half as much again: beside other steps, a core does less in a second."""
 WALL_SECONDS = 900
+LARGE = frozenset({"dev"})
+"""Extras for which pip 23 takes more than a minute, without backtracking: docs/CONTRIBUTING.md upgrades it first."""
 TAIL = 25
 """Lines of a failed pip's output."""
 
@@ -125,7 +127,12 @@ def all_targets(extras: Extras) -> list[Target]:
 
 def selected(targets: list[Target], pips: list[Pip], extras: Extras, which: str) -> Iterator[tuple[Target, Pip]]:
     outer = outermost(targets, extras)
-    pairs = [(target, pip) for pip in pips for target in (targets if pip.alone else outer)]
+    outer_without = outermost([target for target in targets if not LARGE & set(target.extras)], extras)
+    pairs = [
+        (target, pip)
+        for pip in pips
+        for target in (targets if pip.alone else outer_without if pip.version.startswith("23.") else outer)
+    ]
     if which == "all":
         yield from pairs
         return
