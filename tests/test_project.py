@@ -1,6 +1,7 @@
 """What stands around the code: changelog, forms, workflows, and that no address is given which nobody owns."""
 
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -106,3 +107,48 @@ def test_commits_are_checked_with_what_is_installed() -> None:
     repositories = read(ROOT / ".pre-commit-config.yaml")["repos"]
     assert [repository["repo"] for repository in repositories] == ["local"]
     assert {hook["language"] for hook in repositories[0]["hooks"]} == {"system"}
+
+
+INSTALLS = runpy.run_path(str(ROOT / ".ci" / "installs.py"))
+
+
+def named(targets: Any) -> set[str]:
+    return {str(target) for target in targets}
+
+
+def test_installs_are_tried_for_each_extra_and_each_combination_in_the_docs() -> None:
+    extras = INSTALLS["read_extras"]((ROOT / "pyproject.toml").read_text())
+    targets = INSTALLS["all_targets"](extras)
+    assert {f"spanhook[{extra}]" for extra in extras if extra} <= named(targets)
+    assert "spanhook[langgraph-api] langgraph-cli[inmem]" in named(targets)
+    assert "spanhook[demo,server]" in named(targets)
+    assert {extra for target in targets for extra in target.extras} <= set(extras)
+    outermost = named(INSTALLS["outermost"](targets, extras))
+    assert {"spanhook[all]", "spanhook[dev]", "spanhook[strands]"} <= outermost
+    assert not {"spanhook[test]", "spanhook[openai]", "spanhook[langgraph-api]"} & outermost
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('`pip install "spanhook[redis]"` |', {"spanhook[redis]"}),
+        ('.venv/bin/pip install -e ".[demo]" && .venv/bin/spanhook demo', {"spanhook[demo]"}),
+        ('pip install "path/to/this/checkout[prices]"   # beside langgraph', {"spanhook[prices]"}),
+        ('pip install -c .ci/oldest.txt -e ".[test]" && pytest', {"spanhook[test]"}),
+        ('pip install "spanhook[b,a]" "other[x]>=1"', {"spanhook[a,b] other[x]>=1", "spanhook[a,b]"}),
+        ("with `.[demo,server]`, and `pydantic-ai-slim[openai]` apart", {"spanhook[demo,server]"}),
+        ("pip install other", set[str]()),
+    ],
+)
+def test_combinations_are_read_from_text(text: str, expected: set[str]) -> None:
+    assert named(INSTALLS["targets_in"](text)) == expected
+
+
+def test_a_changed_requirement_changes_what_contains_it() -> None:
+    project = (
+        '[project]\ndependencies = []\n[project.optional-dependencies]\na = ["x>={}"]\nb = ["spanhook[a]"]\nc = ["z"]'
+    )
+    before, after = (INSTALLS["read_extras"](project.format(version)) for version in (1, 2))
+    targets = [INSTALLS["Target"]((extra,)) for extra in "abc"]
+    changed = [one for one in targets if INSTALLS["requirements"](one, before) != INSTALLS["requirements"](one, after)]
+    assert named(changed) == {"spanhook[a]", "spanhook[b]"}
