@@ -38,6 +38,7 @@ CONTROL_PLANE = "tests/(control_plane|server|store/control)/|tests/cli/(demo/)?t
 # steps that always run are enough.
 RULES = {
     r"\.ci/(run|environments|selection\.py|import_graph\.py)|pyproject\.toml": "*",
+    r"\.ci/(bare|installs\.py)": "",
     r"\.ci/tools": "compose pages",
     r"\.ci/libraries/([\w.]+-(newest|oldest))\.txt": r"library-\1",
     r"\.ci/(agent-hooks|applications|foreign|presidio|worker)\.txt": r"\1",

@@ -107,6 +107,7 @@ WHOLE = {
     "store/test_ledgers": "what every ledger promises, wherever it is kept",
     "test_benchmarks": "benchmarks/",
     "test_benchmarks_figures": "instructions that benchmarks/ counts, and what they are compared with",
+    "test_ci_selection": ".ci/selection.py",
     "test_dashboards": "grafana/",
     "test_mirror": "tests/",
     "test_thinning": "tests/thinning.py and tests/inventory.py",
