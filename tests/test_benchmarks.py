@@ -215,6 +215,7 @@ def test_encoders_are_measured_beside_each_other() -> None:
     assert set(found["runs_per_core_day"]) == {"encoder"}
 
 
+@pytest.mark.slow
 def test_what_needs_a_collector_names_what_builds_it(tmp_path: Path) -> None:
     found = piped("--only", "exporter,collector", SPANHOOK_CI_CACHE=str(tmp_path))
     reason = f"no otelcol in {tmp_path / 'bin'}: .ci/tools otelcol builds it"

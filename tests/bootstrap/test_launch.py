@@ -146,6 +146,7 @@ def test_python_variables_that_do_not_keep_us_out(folder: Folder, variables: dic
     assert ran.stdout.strip() == REJECTED, ran.stderr
 
 
+@pytest.mark.slow
 def test_hooks_may_import_the_application(folder: Folder) -> None:
     folder.agent(OWN_TOOL).file(
         "elsewhere/hooks.py", "import beside, tool\nassert tool.refund\nfrom beside import hooks\n"
@@ -157,6 +158,7 @@ def test_hooks_may_import_the_application(folder: Folder) -> None:
     assert ran.stdout.strip() == REJECTED, ran.stderr
 
 
+@pytest.mark.slow
 def test_the_application_and_its_hooks_share_one_module(folder: Folder) -> None:
     folder.agent(OWN_TOOL).file(
         "app.py", APP + "import hooks\nprint(len(hooks.hooks), [m for m in __import__('sys').modules if 'hooks_' in m])"
@@ -196,6 +198,7 @@ def test_signals_reach_it_under_the_same_process_id(folder: Folder) -> None:
         assert process.wait(60) == -signal.SIGTERM
 
 
+@pytest.mark.slow
 def test_errors_of_the_application_are_its_own(folder: Folder) -> None:
     folder.write(app="1/0")
 

@@ -70,6 +70,7 @@ def test_what_is_allowed_may_be_imported(
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "dashscope\n", "")
 
 
+@pytest.mark.slow
 def test_what_hooks_import_keeps_the_application_from_starting(folder: Folder, path: str) -> None:
     folder.file("judge.py", "\nimport dashscope\n" + HOOKS)
 

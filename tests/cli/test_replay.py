@@ -194,6 +194,7 @@ def replayed_apart(file: str, hooks: str) -> Document:
     return document
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("limits")
 def test_a_load_is_decided_as_it_was(tmp_path: Path) -> None:
     level = log.level

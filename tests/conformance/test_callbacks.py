@@ -715,6 +715,7 @@ print(told)
 """
 
 
+@pytest.mark.slow
 def test_callbacks_wait_where_langchain_is_imported_later() -> None:
     ran = subprocess.run([sys.executable, "-c", _LATER], capture_output=True, text=True, timeout=120, check=True)
     assert ran.stdout.strip() == "['error', 'refused']"

@@ -263,6 +263,7 @@ def test_50_concurrent_runs_in_one_loop() -> None:
         assert len(run_events(seen)) == 50
 
 
+@pytest.mark.slow
 def test_50_concurrent_runs_in_threads() -> None:
     with recorder() as seen:
         with ThreadPoolExecutor(16) as pool:

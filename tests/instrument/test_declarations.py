@@ -153,6 +153,7 @@ def said(elsewhere: Folder) -> dict[str, Any]:
     return json.loads(ran.stdout)
 
 
+@pytest.mark.slow
 def test_it_is_bound_and_counted_once(said: dict[str, Any]) -> None:
     """Though another instrumentation has a span around the call, and the library one inside, both of another model."""
     assert said["bound"] == said["by alias"] == [["acme-1", "tool.execute"], 15]
@@ -191,6 +192,7 @@ def test_the_doctor_sees_it(elsewhere: Folder) -> None:
     assert ["acme", "1.2.3", "supported", "1", "of", "1", "points", "bound"] in rows
 
 
+@pytest.mark.slow
 def test_an_application_may_require_it(elsewhere: Folder, tmp_path: Path) -> None:
     elsewhere.write(app="print('it runs')")
     here = str(elsewhere.path)

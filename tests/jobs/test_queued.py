@@ -235,6 +235,7 @@ async def test_a_queue_that_fails_after_the_job_was_kept_loses_nothing() -> None
         await until(lambda: shared.line.waiting)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("agent", "status", "error"), [("waiting", "failed", "ProcessEnded"), ("again", "queued", "")])
 async def test_what_a_dead_worker_has_left_is_recorded_and_runs_again_only_if_it_may(
     agent: str, status: str, error: str

@@ -200,6 +200,7 @@ def counted(reader: InMemoryMetricReader) -> list[int]:
     return list(found.values())
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_over_threads_that_end_while_readers_collect() -> None:
     side = made([])
     measurements, done = Measurements(side.instruments), threading.Event()

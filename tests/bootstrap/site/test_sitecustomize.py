@@ -140,6 +140,7 @@ def test_uvicorn_workers(folder: Folder) -> None:
     assert not folder.body_ran
 
 
+@pytest.mark.slow
 def test_tools_in_other_pythons_are_left_alone(folder: Folder, bare: Path) -> None:
     folder.agent(OWN_TOOL).file(
         "app.py", f"import subprocess\nprint(subprocess.call(['{bare}/bin/python', '-c', 'print(1)']))\n{APP}"

@@ -182,6 +182,7 @@ def test_over_http_it_is_tried_again() -> None:
     assert seen.bodies[0] == seen.bodies[1]
 
 
+@pytest.mark.slow
 def test_over_grpc_it_is_tried_again() -> None:
     def unavailable_at_first(number: int, context: Any) -> bytes:
         if number == 1:

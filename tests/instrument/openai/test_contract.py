@@ -138,6 +138,7 @@ def test_same_timeout(way: Way, server: OpenAIServer) -> None:
     assert [op.status for op in seen.operations] == ["error"]
 
 
+@pytest.mark.slow
 def test_same_refusal_to_connect() -> None:
     for way in WAYS:
         expected = outcome(way, "http://127.0.0.1:1/v1")
