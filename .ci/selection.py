@@ -1,6 +1,7 @@
 """Which steps of .ci/run a change can break, and which others have their turn.
 
-    .ci/selection.py STEP...    a line for each: its name, a tab and why it runs; nothing after the tab if it does not
+    .ci/selection.py STEP...    a line for each: its name, a tab and why it runs; nothing after the tab if it does not.
+                                Steps that always run come first, then those whose turn it is
 
 A step depends on the Python files that its tests import, directly or not: ``import_graph`` has the imports, and
 ``SCOPES`` the tests. ``RULES`` cover other files. A file that neither knows selects all steps.
@@ -170,7 +171,7 @@ def select(steps: list[str], changed: Iterable[str], turn: int) -> dict[str, str
             reasons[step] = reasons[step] or f"changed: {path}"
     by_turns = [step for step in steps if step not in ALWAYS]
     for step in by_turns[turn % TURNS :: TURNS]:
-        reasons[step] = reasons[step] or f"turn {turn % TURNS + 1} of {TURNS}"
+        reasons[step] = f"turn {turn % TURNS + 1} of {TURNS}"
     return {step: "always" if step in ALWAYS else reason for step, reason in reasons.items()}
 
 
@@ -200,14 +201,17 @@ def base() -> tuple[str, str]:
 
 def main(steps: list[str]) -> None:
     commit, unknown = base()
-    if unknown:
-        reasons = dict.fromkeys(steps, f"everything, as {unknown}")
-    else:
-        changed = git("diff", "--name-only", "--no-renames", commit).splitlines()
+    changed: list[str] = []
+    if not unknown:
+        changed += git("diff", "--name-only", "--no-renames", commit).splitlines()
         changed += git("ls-files", "--others", "--exclude-standard").splitlines()
-        reasons = select(steps, changed, int(git("rev-list", "--first-parent", "--count", "HEAD")))
-    for step, reason in reasons.items():
+    reasons = select(steps, changed, int(git("rev-list", "--first-parent", "--count", "HEAD")))
+    for step in sorted(steps, key=lambda step: _RANKS.get(reasons[step].partition(" ")[0], len(_RANKS))):
+        reason = reasons[step] or (f"everything, as {unknown}" if unknown else "")
         sys.stdout.write(f"{step}\t{reason}\n")
+
+
+_RANKS = {"always": 0, "turn": 1}
 
 
 if __name__ == "__main__":
