@@ -5,7 +5,7 @@ that no hook sees and nobody reports. ``spanhook.uninstrument()`` in a test unbi
 have the mark ``binds``: when they begin, nothing is bound.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import pytest
@@ -18,7 +18,7 @@ _kept: set[Bindings] = set()
 
 
 @contextmanager
-def kept() -> Generator[None]:
+def kept() -> Iterator[None]:
     """Within it, libraries that are uninstrumented stay bound."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Bindings, "restore", _keep)

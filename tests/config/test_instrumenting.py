@@ -26,8 +26,6 @@ from spanhook.telemetry import telemetry
 from tests.stub import Library
 from tests.telemetry.test_metrics import reader, tokens
 
-pytestmark = pytest.mark.binds
-
 
 class Lacking(Instrumentor):
     """A library that lacks one of its points."""

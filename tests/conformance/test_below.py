@@ -31,8 +31,6 @@ from spanhook.testing import recorder
 from tests.conformance.points import PLACES, Place, place_named
 from tests.conformance.test_denied import expect_refused, refusing
 
-pytestmark = pytest.mark.binds
-
 BELOW = [place for place in PLACES if isinstance(place.entry, Point) and place.entry.overrides]
 
 

@@ -21,8 +21,6 @@ from tests.conformance.points import PLACES, Place, place_named
 from tests.conformance.test_denied import expect_refused, refusing
 from tests.thinning import a_fifth
 
-pytestmark = pytest.mark.binds
-
 
 def facts(function: Any) -> dict[str, Any]:
     """What others find out of a function before they call it."""

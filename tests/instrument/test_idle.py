@@ -18,8 +18,6 @@ from spanhook.instrument.idle import _said
 from spanhook.model import Adapter, made
 from tests.here import BOUND
 
-pytestmark = pytest.mark.binds
-
 
 def noop(op: Operation) -> None:
     return None

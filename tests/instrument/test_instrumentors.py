@@ -13,8 +13,6 @@ from spanhook.instrument import INSTRUMENTORS, hint, meant, names
 from spanhook.instrument.instrumentor import BOUND, WAITING, Bindings
 from spanhook.model import Signal, libraries
 
-pytestmark = pytest.mark.binds
-
 
 @pytest.mark.parametrize(
     ("given", "library"),

@@ -14,8 +14,6 @@ from spanhook.cli.conformance.subject import Body
 from spanhook.instrument.originals import original
 from spanhook.testing import recorder
 
-pytestmark = pytest.mark.binds
-
 
 def _refusing() -> Hooks:
     hooks = Hooks()

@@ -26,8 +26,6 @@ from tests.config.test_instrumenting import in_force
 from tests.standin import BY_NAME, distribution, library, package
 from tests.telemetry.test_metrics import reader
 
-pytestmark = pytest.mark.binds
-
 MODULES = {module: known for known in KNOWN for module in known.modules or ()}
 STRICT = Settings(strict=True)
 INSTALLED = {known.library for known in KNOWN if version(known)}
