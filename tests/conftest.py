@@ -14,13 +14,11 @@ import pytest
 
 import spanhook
 from spanhook.concurrency import loops, private_loops, reaper
-from spanhook.config import instrumenting
 from spanhook.diagnostics import Repeats, internal
 from spanhook.gating import _checking, _decisions
 from spanhook.model import current
 from spanhook.telemetry import counts
 from spanhook.telemetry.counters import Counters
-from tests import bindings
 from tests.redis_server import RedisProcess, running_redis
 from tests.skips import Skips
 from tests.thinning import mark_products
@@ -125,15 +123,6 @@ def trusted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def bindings_stay() -> Iterator[None]:
-    """Libraries are bound once in a process, except for tests with the mark ``binds``."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(instrumenting, "installed", bindings.only(instrumenting.installed))
-        yield
-    bindings.remove()
-
-
-@pytest.fixture(scope="session", autouse=True)
 def versions() -> Iterator[None]:
     """Versions are looked up once, not six times a test; what is installed may only change with ``sys.path``."""
     look_up = metadata.version
@@ -172,14 +161,11 @@ def redis_url(redis_process: RedisProcess) -> str:
 
 
 @pytest.fixture(autouse=True)
-def clean(request: pytest.FixtureRequest) -> Iterator[None]:
+def clean() -> Iterator[None]:
     internal.fatal = True
-    if request.node.get_closest_marker("binds"):
-        bindings.remove()
     yield
     assert reaper.drain(60.0)
-    with bindings.kept():
-        spanhook.uninstrument()
+    spanhook.uninstrument()
     internal.fatal = False
     internal.renew()
     counts.renew()
