@@ -19,7 +19,7 @@ class Progress:
 
     Args:
         schedule: What is checked.
-        quiet: Whether nothing is printed beforehand where there is no terminal.
+        quiet: Print nothing beforehand unless standard error is a terminal.
     """
 
     def __init__(self, schedule: Schedule, *, quiet: bool = False) -> None:

@@ -29,7 +29,7 @@ def errors(way: Way) -> Cell:
             raise Wrong(f"{fault.name}: the call failed, and its operation did not")
         told = watched.errors.count("error")
         if told != len(failed):
-            raise Wrong(f"{fault.name}: {len(failed)} operations failed, and hooks were told of {told}")
+            raise Wrong(f"{fault.name}: {len(failed)} operations failed, and {told} reached the error hooks")
     return Cell(OK)
 
 

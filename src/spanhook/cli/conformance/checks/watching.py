@@ -52,7 +52,7 @@ class Watched:
         stays: Whether its operation was still current when it had ended.
         seen: What was recorded.
         shown: All of its telemetry as text, read at once.
-        errors: The status of each operation at which hooks were told of an error.
+        errors: The status of each operation whose error reached the hooks.
     """
 
     found: Any
