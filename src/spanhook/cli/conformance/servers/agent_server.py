@@ -8,7 +8,8 @@ import socket
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, TypedDict
 from uuid import uuid4
@@ -19,6 +20,7 @@ GRAPH = "told"
 SAID = "nothing is new"
 ASKED = "what is new"
 _STARTING_S = 60.0
+_ENDING_S = 1.0
 _SOURCE = """
 from langgraph.graph import START, StateGraph
 from spanhook.cli.conformance.servers.agent_server import State, work
@@ -30,6 +32,8 @@ graph = builder.compile()
 """
 bodies: dict[str, Body] = {}
 """The bodies that runs count into, by what runs are given."""
+_loops: list[asyncio.AbstractEventLoop] = []
+"""The event loops of the servers of this process."""
 
 
 class State(TypedDict):
@@ -69,7 +73,12 @@ def serve(application: str, environment: Mapping[str, str]) -> int:
     listening = socket.socket()
     listening.bind(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(application, log_config=None, access_log=False))
-    threading.Thread(target=lambda: asyncio.run(server.serve([listening])), daemon=True).start()
+
+    async def main() -> None:
+        _loops.append(asyncio.get_running_loop())
+        await server.serve([listening])
+
+    threading.Thread(target=lambda: asyncio.run(main()), daemon=True).start()
     until = time.monotonic() + _STARTING_S
     while not server.started:
         if time.monotonic() > until:
@@ -92,10 +101,18 @@ class Served:
 
     def wait(self) -> Any:
         """Ask for a run, and wait for it."""
-        return _told(*self._post(f"/threads/{self._thread()}/runs/wait", self._asking()))
+        with _until_its_tasks_end():
+            return self._waited()
 
     def stream(self) -> Any:
         """Ask for a run, and read what it streams."""
+        with _until_its_tasks_end():
+            return self._streamed()
+
+    def _waited(self) -> Any:
+        return _told(*self._post(f"/threads/{self._thread()}/runs/wait", self._asking()))
+
+    def _streamed(self) -> Any:
         asking = {**self._asking(), "stream_mode": ["values"]}
         status, text = self._post(f"/threads/{self._thread()}/runs/stream", asking)
         if status != 200:
@@ -117,6 +134,22 @@ class Served:
             return response.status, response.read().decode()
         finally:
             connection.close()
+
+
+@contextmanager
+def _until_its_tasks_end() -> Generator[None]:
+    """Leave once the tasks that servers begin meanwhile have ended: a client can have all of a run's stream before the
+    server has ended the run. A task that a server begins to keep is waited for once, for a second.
+    """
+    before = _tasks()
+    yield
+    until = time.monotonic() + _ENDING_S
+    while _tasks() - before and time.monotonic() < until:
+        time.sleep(0.01)
+
+
+def _tasks() -> set[asyncio.Task[Any]]:
+    return {task for loop in _loops for task in asyncio.all_tasks(loop)}
 
 
 def _events(text: str) -> list[dict[str, str]]:
