@@ -1,8 +1,12 @@
 """The exception tree: what spanhook raises, what hooks raise to refuse a call, and what stops a run or a hook."""
 
+import sys
+from abc import ABCMeta
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
+
+from spanhook.mending import mend, report
 
 
 class SpanhookError(Exception):
@@ -103,12 +107,35 @@ class OperationError(SpanhookError, RuntimeError):
 Scope = Literal["operation", "run"]
 
 
-class Reject(SpanhookError):
+_Refusal = TypeVar("_Refusal")
+
+
+class _Refusing(ABCMeta):
+    """Creates refusals, whatever they are created with: a mistake in a refusal must not let the call pass."""
+
+    __instancecheck__ = type.__instancecheck__  # the faster ones: nothing is registered as a refusal
+    __subclasscheck__ = type.__subclasscheck__
+
+    def __call__(cls: type[_Refusal], *args: Any, **kwargs: Any) -> _Refusal:  # pyright: ignore[reportGeneralTypeIssues]
+        try:
+            return type.__call__(cls, *args, **kwargs)
+        except Reject:
+            raise
+        except Exception as error:
+            reasons = (text for text in (*args, kwargs.get("reason")) if isinstance(text, str))
+            made = cast("_Refusal", unmade(cast("type[Reject]", cls), next(reasons, Reject.reason)))
+            report(
+                made, "__init__", f"failed with {type(error).__name__}. It refuses with status 500", sys._getframe(1)
+            )
+            return made
+
+
+class Reject(SpanhookError, metaclass=_Refusing):
     """Raised by a hook to refuse an operation. It always stands, whatever the hook's fail mode.
 
     Args:
         reason: Why, in words that may be shown to the caller and to the model.
-        status_code: The HTTP status that a server should answer with.
+        status_code: The HTTP status that a server should answer with, from 400 to 599.
         scope: ``"operation"`` refuses this one call; a tool refused inside an agent loop becomes the framework's
             own error result, so that the model can go on. ``"run"`` also refuses every later operation of the run,
             and the run itself ends with this exception whatever the framework does.
@@ -118,8 +145,8 @@ class Reject(SpanhookError):
     An instance may be created in advance and raised repeatedly: each refusal is a copy of it. Subclasses keep their
     class and attributes when copied or pickled, whatever their ``__init__`` takes.
 
-    Raises:
-        ValueError: ``scope`` is neither of these, or ``status_code`` is not a number.
+    It raises nothing: a refusal with a mistake is a refusal. An argument that cannot be used is logged once with its
+    place; the status is 500 then, the scope ``"operation"`` if it is neither of the two.
     """
 
     reason: str = "Rejected"
@@ -135,16 +162,13 @@ class Reject(SpanhookError):
         scope: Scope = "operation",
         retry_after: float | None = None,
     ) -> None:
-        if not isinstance(status_code, int):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ValueError(f"Reject(status_code={status_code!r}): expected an HTTP status such as 403")
-        if scope not in ("operation", "run"):
-            raise ValueError(f"Reject(scope={scope!r}): expected 'operation' or 'run'")
         super().__init__(reason)
         self.reason = reason
         self.status_code = status_code
         self.scope = scope
         if retry_after is not None:
             self.retry_after = retry_after
+        mend(self, sys._getframe(1))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return bare, (type(self), self.args), self.__getstate__()
@@ -166,6 +190,16 @@ def bare(cls: type[Reject], args: tuple[Any, ...]) -> Reject:
     except TypeError:  # it also derives from another built-in exception, with its own constructor
         made = cls.__new__(cls, *args)
     made.args = args
+    return made
+
+
+def unmade(cls: type[Reject], reason: str) -> Reject:
+    """A refusal whose own ``__init__`` has failed."""
+    try:
+        made = bare(cls, (reason,))
+        made.reason, made.status_code, made.scope = reason, 500, "operation"
+    except Exception:
+        made = Reject(reason, status_code=500)
     return made
 
 

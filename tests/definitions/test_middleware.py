@@ -279,6 +279,48 @@ def test_an_abort_raised_in_a_hook_that_fails_open_stands(way: str) -> None:
     assert (result.status, log) == ("error", [])
 
 
+@pytest.mark.parametrize("event", ["tool.execute.pre", "tool.execute"])
+@pytest.mark.parametrize("failure", ["raises", "waits", "blocks", "returns nonsense"])
+def test_an_abort_of_middleware_that_then_fails_stands(event: str, failure: str) -> None:
+    """It fails open: what it was to do after it had decided, such as to write to a log, does not work."""
+
+    def decide(context: HookContext) -> None:
+        context.abort, context.abort_reason = True, "not today"
+
+    async def fails(context: HookContext, _call_next: CallNext) -> Any:
+        decide(context)
+        if failure == "raises":
+            raise ConnectionError("the audit log is down")
+        if failure == "waits":
+            await asyncio.sleep(30)
+        return "nonsense"
+
+    def fails_too(context: HookContext, _call_next: CallNext) -> Any:
+        decide(context)
+        threading.Event().wait(0.3)
+
+    log: list[str] = []
+    middleware = Middleware(fails_too if failure == "blocks" else fails, event, timeout_ms=50, fail_mode="open")
+    value, seen = searched(registered(middleware), "ainvoke", log)
+    assert (value.status, log) == ("error", [])
+    assert "not today" in value.content
+    assert [one.decision for one in seen.operations[0].decisions] == ["reject"]
+
+
+@pytest.mark.parametrize("fail_mode", ["open", "closed"])
+@pytest.mark.parametrize("event", ["tool.execute.pre", "tool.execute"])
+def test_what_follows_runs_although_middleware_does_not_call_it(event: str, fail_mode: str) -> None:
+    def silent(context: HookContext, _call_next: CallNext) -> HookContext:
+        return context
+
+    log: list[str] = []
+    registry = registered(Middleware(silent, event, priority=10, fail_mode=fail_mode), Middleware(noting(log, "later")))
+    value, seen = searched(registry, "ainvoke", log)
+    assert value.status == "success"
+    assert log[0] == "later in"
+    assert not seen.operations[0].decisions
+
+
 def test_an_abort_after_a_tool_gives_its_error_result_and_skips_later_hooks(way: str) -> None:
     log: list[str] = []
     event = "tool.execute.post"

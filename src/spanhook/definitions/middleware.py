@@ -6,7 +6,7 @@ calling it does not keep the hooks from running; only ``abort`` does.
 
 import inspect
 from collections.abc import Awaitable, Callable, Generator
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 from spanhook.definitions.context import HookContext
 from spanhook.definitions.contexts import (
@@ -108,24 +108,26 @@ def carried(middleware: Middleware, event: str, form: str) -> Callable[..., Any]
     """``middleware`` as a function that the chain runs in this form; plain if ``execute`` is."""
 
     def plain(op: Operation, rest: Rest | None = None) -> Any:
-        running = Execution(op, event, rest)
-        value = middleware.execute(running.context, running.call_next)
-        if isinstance(value, GoingOn):  # nothing is left to do after what follows, which can run by itself
-            value = value.given
-        return running.settled(value) if hasattr(value, "__await__") else running.finish(value)
+        with Execution(op, event, rest) as running:
+            value = middleware.execute(running.context, running.call_next)
+            if isinstance(value, GoingOn):  # nothing is left to do after what follows, which can run by itself
+                value = value.given
+            return running.settled(value) if hasattr(value, "__await__") else running.finish(value)
 
     async def waiting(op: Operation, rest: Rest | None = None) -> Any:
-        running = Execution(op, event, rest)
-        await running.settled(middleware.execute(running.context, running.call_next))
-        if form == WRAP and not running.called and op.phase == "pre":
-            return running.context.result
+        with Execution(op, event, rest) as running:
+            await running.settled(middleware.execute(running.context, running.call_next))
+            if form == WRAP and not running.called and op.phase == "pre":
+                if running.context.result is not None:
+                    return running.context.result
+                await running.go_on(None)  # only `abort` keeps what follows from running
         return None
 
     return waiting if form == WRAP or inspect.iscoroutinefunction(middleware.execute) else plain
 
 
 class Execution:
-    """One run of middleware.
+    """One run of middleware, a context manager: if it fails after it has set ``abort``, it refuses.
 
     Args:
         op: The operation.
@@ -137,6 +139,14 @@ class Execution:
         self._op, self._rest = op, rest
         self.context = context_type(str(op.kind)).of(op, event)
         self.called = False
+        op._refusal = self.refusal  # for where it runs out of time
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, _cls: type[BaseException] | None, error: BaseException | None, _traceback: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, Reject) and (refusal := self.refusal()) is not None:
+            raise refusal from error
 
     def call_next(self, given: Any = None) -> Any:
         """``call_next``: runs what follows, for middleware to await or return."""
@@ -162,17 +172,23 @@ class Execution:
 
     async def settled(self, value: Any) -> None:
         """``finish`` with what has to be awaited."""
-        while hasattr(value, "__await__"):
-            value = await value
-        self.finish(value)
+        with self:
+            while hasattr(value, "__await__"):
+                value = await value
+            self.finish(value)
 
     def finish(self, value: Any) -> None:
         """Apply the changes of the middleware since ``call_next``."""
-        context = _checked(value, self.context, "it returned")
-        if context.abort and not context._refused:
-            raise _abort(context)
+        self.context = _checked(value, self.context, "it returned")
+        if (refusal := self.refusal()) is not None:
+            raise refusal
         if self._op._record.error is None:
-            context._apply(self._op)
+            self.context._apply(self._op)
+
+    def refusal(self) -> Exception | None:
+        """The refusal that the middleware has decided on, if it has."""
+        context = self.context
+        return _abort(context) if context.abort and not context._refused else None
 
 
 class GoingOn:
@@ -198,7 +214,7 @@ def _checked(given: Any, context: HookContext, what: str) -> HookContext:
 
 
 def _abort(context: HookContext) -> Exception:
-    reason = str(context.abort_reason) or "Aborted by a hook"
+    reason = context.abort_reason or "Aborted by a hook"
     if not context.can_undo:
         return TooLate(reason)
     return HookAbortError(reason, status_code=context.status_of_abort)

@@ -62,7 +62,9 @@ class RequestHookContext(HookContext):
     @property
     def status_of_abort(self) -> int:
         given = self._given.get("status_code", 0)
-        return self.status_code if self.status_code != given and self.status_code >= 400 else 403
+        status: Any = self.status_code
+        is_of_response = status == given or (isinstance(status, int) and status < 400)
+        return 403 if is_of_response else status
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -3,6 +3,7 @@
 from spanhook.concurrency import per_loop
 from spanhook.gating._checking import check_signature, time_limit
 from spanhook.gating._decisions import unanswered
+from spanhook.gating._refusals import again
 from spanhook.gating._topics import parse_event
 from spanhook.gating._waiting import Told, tell_waiting, waiting
 from spanhook.gating.auditing import Auditor, in_shadow, tell_decided, tell_ended
@@ -15,7 +16,7 @@ from spanhook.gating.emitting import emit_event
 from spanhook.gating.estimating import estimated_cost
 from spanhook.gating.fast_path import Passed, leave_fast, pass_fast
 from spanhook.gating.handlers import EXPECTED, Marked, find, handler, handler_of, make, named, set_up, validated
-from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings, again, bridge
+from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings, bridge
 from spanhook.gating.limits import Limits
 from spanhook.gating.loader import check_file, is_path, load_hooks, load_object, module_at
 from spanhook.gating.log import (

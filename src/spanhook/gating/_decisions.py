@@ -8,9 +8,9 @@ from typing import Any
 from spanhook.concurrency import cross_loop_hint
 from spanhook.diagnostics import log
 from spanhook.errors import HookError, Reject, TimedOut, TooLate
+from spanhook.gating._refusals import own, refusal_in
 from spanhook.gating.binding import Bound
 from spanhook.gating.control_flow import control
-from spanhook.gating.hook import own
 from spanhook.gating.listener import Tally
 from spanhook.model import (
     REPLACEABLE,
@@ -175,9 +175,10 @@ class Verdicts:
         """Act on an exception from a hook; ``keep`` says that it must not change the outcome."""
         op = self._op
         observes = op.phase == "error" or keep
+        refusal = refusal_in(error)
         shed(error)
-        if isinstance(error, Reject):
-            error = own(error)
+        if refusal is not None:
+            error = own(refusal)
         if isinstance(error, Reject) and not observes:
             self._reject(bound, error, "reject", spent)
         elif not isinstance(error, Exception):

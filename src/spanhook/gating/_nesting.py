@@ -7,11 +7,11 @@ hooks that follow. The code after ``call_next()`` still runs before the call, so
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from spanhook.errors import HookError, TimedOut
+from spanhook.errors import HookError
 from spanhook.gating._decisions import Verdicts
-from spanhook.gating._pieces import Pieces, meant
+from spanhook.gating._pieces import Pieces, meant, sealed
 from spanhook.gating.binding import Bound
-from spanhook.model import CALLING, RETURNED, TIMED_OUT, Operation, Record, clock, current
+from spanhook.model import CALLING, Operation, Record, clock, current
 
 Apply = Callable[[int, Operation], Awaitable[None]]
 """Applies the changes of a hook so far, given its nanoseconds."""
@@ -71,7 +71,7 @@ async def nest(
         await host.wrap(view, bound.timeout_ns, function, proceed)
     except BaseException as raised:
         error = meant(raised)
-    view._locked = TIMED_OUT if isinstance(error, TimedOut) else RETURNED
+    error = sealed(view, error)
     current.set(held)
     spent = clock.now() - started - inside
     if error is None and called and not finished:

@@ -75,13 +75,25 @@ class Pieces(InHook):
         if error is not None:
             error = meant(error)
         spent = clock.now() - started
-        if not view._locked:
-            view._locked = TIMED_OUT if isinstance(error, TimedOut) else RETURNED
+        error = sealed(view, error)
         current.set(held)
         try:
             return value, error, spent
         finally:
             del error  # as in `now`
+
+
+def sealed(view: Operation, error: BaseException | None) -> BaseException | None:
+    """Seal the view of a hook that has ended.
+
+    Returns:
+        What the hook raised. If it ran out of time after it had decided to refuse, the refusal.
+    """
+    timed_out = isinstance(error, TimedOut)
+    if view._locked is not TIMED_OUT:  # a host seals the view of a hook that it abandons
+        view._locked = TIMED_OUT if timed_out else RETURNED
+    decided = view._refusal() if timed_out and view._refusal is not None else None
+    return decided or error
 
 
 def meant(error: BaseException) -> BaseException:

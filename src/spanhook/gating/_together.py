@@ -7,11 +7,10 @@ order, whichever finished first.
 import asyncio
 from collections.abc import Sequence
 
-from spanhook.errors import TimedOut
 from spanhook.gating._hosts import asynchronous
-from spanhook.gating._pieces import Outcome, Pieces, meant
+from spanhook.gating._pieces import Outcome, Pieces, meant, sealed
 from spanhook.gating.binding import Bound
-from spanhook.model import RETURNED, TIMED_OUT, Operation, clock, current
+from spanhook.model import Operation, clock, current
 
 Done = tuple[Bound, Operation, Outcome]
 """A hook, its view, and its result."""
@@ -50,5 +49,4 @@ async def _run(pieces: Pieces, bound: Bound, view: Operation) -> Outcome:
         error = meant(raised)
         if error is raised:
             raise
-    view._locked = TIMED_OUT if isinstance(error, TimedOut) else RETURNED
-    return None, error, clock.now() - started
+    return None, sealed(view, error), clock.now() - started

@@ -9,20 +9,20 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from spanhook.concurrency import is_cancellation, park
-from spanhook.errors import FailedResult, HookError, Reject, TimedOut
+from spanhook.errors import FailedResult, HookError, Reject
 from spanhook.gating._decisions import Verdicts
 from spanhook.gating._filtering import wanted
 from spanhook.gating._generators import Generator
 from spanhook.gating._nesting import nest
 from spanhook.gating._observing import Observers
-from spanhook.gating._pieces import Pieces, as_is, meant
+from spanhook.gating._pieces import Pieces, as_is, meant, sealed
 from spanhook.gating.binding import AROUND, BEFORE_NEXT, WRAP, Bound
 from spanhook.gating.conclusion import conclude
 from spanhook.gating.fast_path import Passed, Told
 from spanhook.gating.listener import Tally
 from spanhook.gating.plan import Plan
 from spanhook.gating.subscription import publish
-from spanhook.model import CALLING, RETURNED, TIMED_OUT, Operation, Record, clock, current, note_gated
+from spanhook.model import CALLING, Operation, Record, clock, current, note_gated
 
 
 class Chain:
@@ -277,7 +277,7 @@ class Chain:
             value = await host.wrap(view, bound.timeout_ns, bound.function, proceed)
         except BaseException as raised:
             error = raised
-        view._locked = TIMED_OUT if isinstance(error, TimedOut) else RETURNED
+        error = sealed(view, error)
         current.set(held)
         spent = clock.now() - started - inside
         failure = view.error if called else None

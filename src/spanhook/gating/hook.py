@@ -4,7 +4,6 @@ A ``Hook`` *is* a ``SpanProcessor``: it may be given to ``spanhook.instrument`` 
 ``add_span_processor``. It does not know how chains run.
 """
 
-import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import partial
 from typing import Any, Literal, TypedDict, cast
@@ -14,7 +13,7 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
 
 from spanhook.errors import Reject
 from spanhook.gating.text_filters import TextFilter, Windowed
-from spanhook.model import HookMode, Operation, copied_error
+from spanhook.model import HookMode, Operation
 
 FailMode = Literal["open", "closed"]
 StreamMode = Literal["buffer", "window", "observe"]
@@ -27,37 +26,6 @@ UNSET: Any = object()
 def once(value: Any) -> Any:
     """The items of an iterator, which can be read only once; anything else unchanged."""
     return tuple(cast("Iterator[Any]", value)) if isinstance(value, Iterator) else value
-
-
-_raised: dict[int, weakref.ref[Reject]] = {}
-"""Refusals that hooks have raised and that are still alive, by id."""
-
-
-def own(reject: Reject) -> Reject:
-    """A copy of a refusal that a hook has raised; the original stays as if it had not been raised.
-
-    A hook may raise the same object repeatedly, even in several threads at once. From the second time on, its
-    traceback and context are not copied, as they may belong to another thread.
-    """
-    twin = copied_error(reject)
-    if twin is reject or not isinstance(twin, Reject):
-        return reject
-    known = id(reject)
-    if known in _raised:
-        twin.__traceback__ = twin.__cause__ = twin.__context__ = None
-    else:
-        _raised[known] = weakref.ref(reject, partial(_raised.pop, known))  # of C, as an interrupt in it would be lost
-    reject.__traceback__ = reject.__cause__ = reject.__context__ = None
-    return twin
-
-
-def again(reject: Reject) -> Reject:
-    """The same refusal for another operation, not raised yet."""
-    twin = copied_error(reject)
-    if twin is reject or not isinstance(twin, Reject):
-        return reject
-    twin.__traceback__ = twin.__cause__ = twin.__context__ = None
-    return twin
 
 
 class Bridge:

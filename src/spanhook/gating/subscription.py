@@ -8,9 +8,10 @@ from spanhook.concurrency import drive
 from spanhook.diagnostics import internal, log
 from spanhook.errors import Reject, TimedOut
 from spanhook.gating._hosts import SYNC
+from spanhook.gating._refusals import own
 from spanhook.gating._topics import Topic, Topics, parse_events, parse_level
 from spanhook.gating.binding import WATCH, Bound
-from spanhook.gating.hook import FunctionHook, HookSettings, own
+from spanhook.gating.hook import FunctionHook, HookSettings
 from spanhook.gating.listener import Delivery, Listener, Tally
 from spanhook.model import Event, InHook, Level, Record, Said, clock, current, shed, words
 from spanhook.semconv import Decision, Phase

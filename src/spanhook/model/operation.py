@@ -5,7 +5,7 @@ applies them, so a hook that has failed, timed out or returned changes nothing.
 """
 
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -38,6 +38,8 @@ class Operation(View):
     _rewritten: Rewritten | None = None
     _answer: Any = None
     _reason: str = ""
+    _refusal: Callable[[], Exception | None] | None = None
+    """The refusal that the hook has decided on but not raised yet, if there is one."""
 
     def __init__(self, record: Record) -> None:
         self._record = record

@@ -1,0 +1,86 @@
+"""Refusals that hooks raise: found in what a hook raises instead, mended, and copied."""
+
+import weakref
+from collections.abc import Iterator
+from functools import partial
+from traceback import walk_tb
+from typing import cast
+
+from spanhook.errors import Reject, unmade
+from spanhook.mending import mend
+from spanhook.model import copied_error
+
+_raised: dict[int, weakref.ref[Reject]] = {}
+"""Refusals that hooks have raised and that are still alive, by id."""
+
+
+def own(reject: Reject) -> Reject:
+    """A copy of a refusal that a hook has raised; the original stays as if it had not been raised.
+
+    A hook may raise the same object repeatedly, even in several threads at once. From the second time on, its
+    traceback and context are not copied, as they may belong to another thread.
+    """
+    twin = copied_error(reject)
+    if twin is reject or not isinstance(twin, Reject):
+        return mended(reject)
+    known = id(reject)
+    if known in _raised:
+        twin.__traceback__ = twin.__cause__ = twin.__context__ = None
+    else:
+        _raised[known] = weakref.ref(reject, partial(_raised.pop, known))  # of C, as an interrupt in it would be lost
+    reject.__traceback__ = reject.__cause__ = reject.__context__ = None
+    return mended(twin)
+
+
+def again(reject: Reject) -> Reject:
+    """The same refusal for another operation, not raised yet."""
+    twin = copied_error(reject)
+    if twin is reject or not isinstance(twin, Reject):
+        return reject
+    twin.__traceback__ = twin.__cause__ = twin.__context__ = None
+    return twin
+
+
+def mended(reject: Reject) -> Reject:
+    """A refusal that a hook has raised, with what servers and records can use in place of what they cannot.
+
+    Returns:
+        The refusal itself, unless its attributes cannot be set.
+    """
+    try:
+        traceback = reject.__traceback__
+        while traceback is not None and traceback.tb_next is not None:
+            traceback = traceback.tb_next
+        mend(reject, traceback and traceback.tb_frame)
+    except Exception:
+        return unmade(Reject, next((text for text in reject.args if isinstance(text, str)), Reject.reason))
+    return reject
+
+
+def refusal_in(error: BaseException) -> Reject | None:
+    """The refusal that a hook was making when ``error`` came in its way: in a ``finally``, in an ``except`` clause that
+    handles the refusal, or in a group of exceptions. ``raise ... from None`` takes a refusal back.
+    """
+    if isinstance(error, Reject) or not isinstance(error, Exception):
+        return error if isinstance(error, Reject) else None
+    frames = {frame for frame, _ in walk_tb(error.__traceback__)}
+    for cause in _causes(error):
+        # An exception that the application was handling before has none of the hook's frames.
+        if isinstance(cause, Reject) and any(frame in frames for frame, _ in walk_tb(cause.__traceback__)):
+            return cause
+        if isinstance(cause, BaseExceptionGroup):
+            group = cast("BaseExceptionGroup[BaseException]", cause).subgroup(Reject)
+            while isinstance(group, BaseExceptionGroup):
+                group = group.exceptions[0]
+            if group is not None:
+                return group
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """An exception, and what it was raised from or because of."""
+    seen, cause = set[int](), cast("BaseException | None", error)
+    while cause is not None and id(cause) not in seen:
+        yield cause
+        seen.add(id(cause))
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
