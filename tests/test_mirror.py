@@ -129,6 +129,7 @@ THROUGH = {
     "schedules/state": "schedules/test_deciding",
     "store/_compressing": "store/test_rotating_file",
     "store/_postgres_database": "store/test_approvals",
+    "mending": "gating/test_refusals",
     "model/terminal": "export/test_console",
     "concurrency/async_library": "conformance/test_trio",
     "concurrency/coroutines": "gating/test_hosts",
