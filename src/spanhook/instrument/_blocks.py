@@ -18,6 +18,10 @@ class Openings:
     def __init__(self, kind: str) -> None:
         self._kind = kind
 
+    @property
+    def hooked(self) -> bool:
+        return self._kind in registry.plans or self._kind in registry.outer
+
     def reads_body(self, name: str) -> bool:
         plan = registry.outer.get(self._kind)
         return plan is not None and any(one.names is None or name in one.names for one in plan.bodies)

@@ -120,10 +120,14 @@ class Opening(Protocol):
 
     Attributes:
         runs: For those that are decided about in one place and executed in another.
+        hooked: Whether hooks apply to operations of their kind.
     """
 
     @property
     def runs(self) -> Runs: ...
+
+    @property
+    def hooked(self) -> bool: ...
 
     def reads_body(self, name: str) -> bool:
         """Whether a hook asks for the bodies of requests with this name."""

@@ -19,7 +19,6 @@ class FastAPIInstrumentor(Instrumentor):
             name="wrap_app_handling_exceptions",
             adapter=f"{_HERE}.solving:REQUEST",
             drive=f"{_HERE}.solving:endpoint",
-            wanted=_WANTED,
         ),
         Block(
             module="fastapi.routing",

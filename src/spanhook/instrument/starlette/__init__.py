@@ -1,15 +1,14 @@
 """Starlette: requests to its endpoints, once the application's middleware has let them pass.
 
 The points are the innermost functions that every endpoint is called through: inside all middleware, so that a request
-is counted once however applications are mounted, and inside what turns exceptions into responses. They are bound only
-while a hook applies to requests.
+is counted once however applications are mounted, and inside what turns exceptions into responses. While no hook applies
+to requests, they are not operations, but a rejection that an endpoint lets out is still a response.
 """
 
 from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.model import Block
 
 _HERE = "spanhook.instrument.starlette"
-_WANTED = f"{_HERE}.wanted:requests"
 
 
 class StarletteInstrumentor(Instrumentor):
@@ -23,13 +22,11 @@ class StarletteInstrumentor(Instrumentor):
             name="wrap_app_handling_exceptions",
             adapter=f"{_HERE}.requests:REQUEST",
             drive=f"{_HERE}.serving:endpoint",
-            wanted=_WANTED,
         ),
         Block(
             module="starlette.endpoints",
             name="HTTPEndpoint.dispatch",
             adapter=f"{_HERE}.requests:REQUEST",
             drive=f"{_HERE}.serving:dispatch",
-            wanted=_WANTED,
         ),
     )

@@ -89,9 +89,8 @@ Refusal = Callable[[int, str, dict[str, str] | None], HTTPException]
 
 def refusal(reject: Reject, make: Refusal) -> HTTPException:
     """The response that a client gets for a rejection, as the framework's own exception."""
-    status = reject.status_code if 400 <= reject.status_code <= 599 else 403
     retry = reject.retry_after
-    return make(status, reject.reason, None if retry is None else {"Retry-After": str(max(0, ceil(retry)))})
+    return make(reject.status_code, reject.reason, None if retry is None else {"Retry-After": str(max(0, ceil(retry)))})
 
 
 class Requests:

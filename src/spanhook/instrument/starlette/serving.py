@@ -7,7 +7,7 @@ from typing import Any
 from starlette.requests import Request
 
 from spanhook.errors import Reject
-from spanhook.instrument.starlette.exchange import KEY, Answered, Exchange, Receive, Send
+from spanhook.instrument.starlette.exchange import KEY, Answered, Exchange, Message, Receive, Send
 from spanhook.instrument.starlette.incoming import Scope
 from spanhook.instrument.starlette.requests import REQUESTS, Requests, refusal
 from spanhook.model import Args, Kwargs, Opening
@@ -45,6 +45,9 @@ def served(
         return wrapped(*args, **kwargs)
 
     async def inside(scope: Scope, receive: Receive, send: Send) -> None:
+        if not opening.hooked:
+            await refusing(app, requests, scope, receive, send)
+            return
         exchange = Exchange(opening, requests, scope, receive, send)
         # The application has made its request object of what the server gave.
         conn._receive = exchange.receive
@@ -65,9 +68,34 @@ async def dispatch(
     opening: Opening, wrapped: Callable[[], Awaitable[None]], instance: Any, _args: Args, _kwargs: Kwargs
 ) -> None:
     """In place of the method with which an endpoint that is a class serves a request."""
+    if not opening.hooked:
+
+        async def app(_scope: Scope, receive: Receive, send: Send) -> None:
+            instance.receive, instance.send = receive, send
+            await wrapped()
+
+        await refusing(app, REQUESTS, instance.scope, instance.receive, instance.send)
+        return
     exchange = Exchange(opening, REQUESTS, instance.scope, instance.receive, instance.send)
     instance.receive, instance.send = exchange.receive, exchange.send
     await serve(exchange, wrapped, late=False)
+
+
+async def refusing(app: App, requests: Requests, scope: Scope, receive: Receive, send: Send) -> None:
+    """Serve a request that is not an operation: a rejection that its endpoint lets out becomes a response."""
+    started = False
+
+    async def sending(message: Message) -> None:
+        nonlocal started
+        started = True
+        await send(message)
+
+    try:
+        await app(scope, receive, sending)
+    except Reject as error:
+        if started or not _is_unknown(error, scope):
+            raise
+        raise refusal(error, requests.make) from error
 
 
 async def serve(exchange: Exchange, app: Callable[[], Awaitable[None]], *, late: bool) -> None:

@@ -1,0 +1,113 @@
+"""A refusal that an endpoint lets out is a response, although no hook applies to requests."""
+
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+from fastapi import Depends, FastAPI
+from fastapi.responses import StreamingResponse
+from starlette.applications import Starlette
+from starlette.endpoints import HTTPEndpoint
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.testclient import TestClient
+
+import spanhook
+from spanhook import Hooks, Operation, Reject
+from spanhook.testing import recorder
+
+
+@pytest.fixture
+def hooks() -> Hooks:
+    hooks = Hooks()
+
+    @hooks.before("tool.execute")
+    def gate(_op: Operation) -> None:
+        raise Reject("too many", status_code=429, retry_after=3)
+
+    return hooks
+
+
+@spanhook.tool("look")
+def look() -> str:
+    return "x"
+
+
+def by_starlette(_request: Request) -> Response:
+    return JSONResponse(look())
+
+
+async def by_starlette_async(_request: Request) -> Response:
+    return JSONResponse(look())
+
+
+class ByClass(HTTPEndpoint):
+    async def get(self, _request: Request) -> Response:
+        return JSONResponse(look())
+
+
+def starlette(**settings: object) -> Starlette:
+    routes = [Route("/sync", by_starlette), Route("/async", by_starlette_async), Route("/class", ByClass)]
+    return Starlette(routes=[*routes, Mount("/mounted", routes=routes)], **settings)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+
+def fastapi() -> FastAPI:
+    app = FastAPI()
+
+    @app.get("/sync")
+    def by_fastapi() -> str:
+        return look()
+
+    @app.get("/async")
+    async def by_fastapi_async() -> str:
+        return look()
+
+    @app.get("/class")
+    def by_dependency(found: str = Depends(look)) -> str:
+        return found
+
+    app.mount("/mounted", starlette())
+    return app
+
+
+@pytest.mark.parametrize("make", [starlette, fastapi])
+@pytest.mark.parametrize("path", ["/sync", "/async", "/class", "/mounted/sync"])
+def test_it_has_the_status_of_the_refusal(hooks: Hooks, make: Callable[[], Starlette], path: str) -> None:
+    with recorder(hooks) as seen:
+        response = TestClient(make()).get(path)
+    assert (response.status_code, response.headers["retry-after"]) == (429, "3")
+    assert "too many" in response.text
+    assert [op.kind for op in seen.operations] == ["tool.execute"]
+
+
+def test_the_applications_own_handler_has_it(hooks: Hooks) -> None:
+    def handle(_request: Request, error: Exception) -> Response:
+        return Response(type(error).__name__, 418)
+
+    with recorder(hooks):
+        response = TestClient(starlette(exception_handlers={Reject: handle})).get("/sync")
+    assert (response.status_code, response.text) == (418, "Reject")
+
+
+def test_a_response_that_has_begun_ends_with_the_refusal(hooks: Hooks) -> None:
+    app = FastAPI()
+
+    async def pieces() -> AsyncIterator[str]:
+        yield "x"
+        look()
+
+    @app.get("/")
+    async def streamed() -> StreamingResponse:
+        return StreamingResponse(pieces())
+
+    with recorder(hooks), pytest.raises((Reject, ExceptionGroup)) as raised:
+        TestClient(app).get("/")
+    assert "too many" in str(raised.value) or raised.group_contains(Reject)
+
+
+def test_without_spanhook_it_is_an_error_of_the_application() -> None:
+    def refusing(_request: Request) -> Response:
+        raise Reject("no")
+
+    with pytest.raises(Reject):
+        TestClient(Starlette(routes=[Route("/", refusing)])).get("/")
