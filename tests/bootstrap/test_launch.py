@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from spanhook.bootstrap.target import resolve
 from tests.commands import APP, OWN_TOOL, REJECTED, SPANHOOK, TOOL, Folder, environment
 from tests.forking import children
 
@@ -56,6 +57,12 @@ def test_a_refused_tool_does_not_run(folder: Folder, target: list[str]) -> None:
 
     assert (ran.returncode, ran.stdout.strip()) == (0, REJECTED), ran.stderr
     assert not folder.body_ran
+
+
+def test_a_command_beside_spanhook_need_not_be_on_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert resolve([Path(sys.executable).name, "app.py"], command=True).file == sys.executable
 
 
 @pytest.mark.slow

@@ -71,9 +71,14 @@ def resolve(words: Sequence[str], *, command: bool) -> Target:
     if os.path.exists(first) and (not command or first.endswith(".py") or os.path.isdir(first)):
         return _ours(words)
     if not command:
-        hint = f"; write spanhook run -- {first} ... to run a command" if shutil.which(first) else ""
+        hint = f"; write spanhook run -- {first} ... to run a command" if _found(first) else ""
         raise ConfigurationError(f"there is no script {first!r}{hint or '; correct the path'}")
     return _command(words)
+
+
+def _found(command: str) -> str | None:
+    """The file of a command: on PATH, or beside the Python that runs this one, whose environment need not be active."""
+    return shutil.which(command) or shutil.which(command, path=os.path.dirname(sys.executable))
 
 
 def _ours(words: Sequence[str]) -> Target:
@@ -81,7 +86,7 @@ def _ours(words: Sequence[str]) -> Target:
 
 
 def _command(words: Sequence[str]) -> Target:
-    file = shutil.which(words[0])
+    file = _found(words[0])
     if file is None:
         raise ConfigurationError(f"there is no command {words[0]!r}; correct it, or install it")
     interpreter = _interpreter([file, *words[1:]])
