@@ -10,6 +10,7 @@ import pytest
 
 import spanhook
 from spanhook import Hooks, Operation, Reject
+from spanhook.model import joined
 from spanhook.testing import recorder
 
 
@@ -156,6 +157,18 @@ def test_a_refusal_with_a_mistake_refuses(form: Callable[[Hooks, Callable[[], No
         ), name
         decisions = [(one.decision, one.status_code) for op in seen.operations for one in op.decisions]
         assert decisions == [("reject", status)], name
+
+
+def test_an_exception_of_the_library_may_have_a_metaclass() -> None:
+    class Meta(type):
+        pass
+
+    class Own(Exception, metaclass=Meta):
+        pass
+
+    error = joined(Reject("no", status_code=402), Own("theirs"))
+    assert isinstance(error, Own)
+    assert (error.reason, error.status_code) == ("no", 402)
 
 
 def test_it_is_logged_once_with_its_place(caplog: pytest.LogCaptureFixture) -> None:

@@ -19,7 +19,7 @@ def joined(reject: Reject, own: BaseException) -> Reject:
     if cls is None:
         return reject
     made = bare(cls, reject.args)
-    made.__dict__.update(vars(own))
+    vars(made).update(vars(own))
     made.__setstate__(reject.__getstate__())
     made.__traceback__, made.__cause__ = reject.__traceback__, reject.__cause__
     made.__context__, made.__suppress_context__ = reject.__context__, reject.__suppress_context__
@@ -38,7 +38,10 @@ def _both(refusal: type[Reject], own: type[BaseException]) -> type[Reject] | Non
     if own not in made:
         names = _names(refusal, own)
         try:
-            cls: Any = new_class(refusal.__name__, (refusal, own), exec_body=lambda space: space.update(names))
+            kinds = (type(refusal), type(own))  # new_class chooses between them, unless neither derives from the other
+            related = issubclass(*kinds) or issubclass(*reversed(kinds))
+            metaclass = {} if related else {"metaclass": new_class("_Both", kinds)}
+            cls: Any = new_class(refusal.__name__, (refusal, own), metaclass, lambda space: space.update(names))
         except TypeError:  # of two built-in exceptions or metaclasses that do not go together
             return None
         made.setdefault(own, cls)
