@@ -19,7 +19,7 @@ from spanhook.definitions import HookResult as Result
 from spanhook.engine import OwnOperation, operation
 from spanhook.errors import ConfigurationError, Reject
 from spanhook.gating import execution_log
-from spanhook.model import Operation, context
+from spanhook.model import Operation, context, exact_text
 from spanhook.semconv import PHASES
 from spanhook.settings import Settings
 
@@ -95,15 +95,17 @@ def _split(event: str) -> tuple[Any, str]:
 
 def _call(kind: Any, definition: HookDefinition, sample: Mapping[str, Any]) -> dict[str, Any]:
     request = {name: sample[name] for name in REQUEST if sample.get(name) is not None}
-    who = {name: str(sample.get(name) or "") for name in ("tenant_id", "user_id", "session_id")}
+    who = {name: exact_text(sample.get(name) or "") for name in ("tenant_id", "user_id", "session_id")}
     who["tenant_id"] = who["tenant_id"] or definition.tenant_id
-    name, model = str(sample.get("name") or ""), str(sample.get("model") or "")
+    name, model = exact_text(sample.get("name") or ""), exact_text(sample.get("model") or "")
     op: OwnOperation | None = None
     after: dict[str, Any] = {"abort": False, "abort_reason": ""}
     try:
         with (
             context(tenant_id=who["tenant_id"], user_id=who["user_id"], session_id=who["session_id"]),
-            operation(kind, name, request=request, provider=str(sample.get("provider") or ""), model=model) as op,
+            operation(
+                kind, name, request=request, provider=exact_text(sample.get("provider") or ""), model=model
+            ) as op,
         ):
             after |= {"name": name, **_request(op, request), "model": op.model}
             after["result"] = op.call(_answer, sample)

@@ -14,6 +14,7 @@ from spanhook.model._clock import clock
 from spanhook.model.adapter import Args, Kwargs
 from spanhook.model.copying import copied, copied_error
 from spanhook.model.decision import DecisionRecord, HookMode
+from spanhook.model.encoding import exact_text
 from spanhook.model.identity import Identity
 from spanhook.model.record import Record
 from spanhook.model.request import Request, Response
@@ -77,7 +78,7 @@ class View:
     @property
     def tool_call_id(self) -> str:
         """The id that the model gave the tool call; empty if there is none."""
-        return str(self._record.attributes.get(semconv.GEN_AI_TOOL_CALL_ID, ""))
+        return exact_text(self._record.attributes.get(semconv.GEN_AI_TOOL_CALL_ID, ""))
 
     @property
     def identity(self) -> Identity:

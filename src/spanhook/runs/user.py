@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NoReturn, cast
 
+from spanhook.model import exact_text
+
 _FIELDS = ("identity", "display_name", "email", "org_id", "permissions")
 
 
@@ -78,7 +80,7 @@ def user_of(given: object) -> User:
     identity = fields.pop("identity", "")
     permissions = fields.pop("permissions", None) or ()
     further: dict[str, Any] = {name: value for name, value in fields.items() if name not in _TAKEN}
-    return User("" if identity is None else str(identity), permissions=permissions, **further)
+    return User(exact_text(identity), permissions=permissions, **further)
 
 
 def _fields(given: Any) -> dict[str, Any]:
