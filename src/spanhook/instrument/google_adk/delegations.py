@@ -94,7 +94,7 @@ def task_output(result: Any) -> list[Message]:
 
 
 def task_rejected(_instance: Any, args: Args, kwargs: Kwargs, reason: str) -> dict[str, str]:
-    return {"error": f"Hand-off to {_task(args, kwargs).name} rejected: {reason}"}
+    return {"error": f"Hand-off to {exact_text(_task(args, kwargs).name)} rejected: {reason}"}
 
 
 TASK = Adapter(
