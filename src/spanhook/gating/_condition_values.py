@@ -33,6 +33,7 @@ FIELDS: Mapping[str, tuple[str, ...] | None] = {
     "agent": (),
     "model": (),
     "name": (),
+    "names": (),
     "usage": USAGE,
 }
 """What may be read: each root with its keys. ``None`` means any key; a text has no keys."""

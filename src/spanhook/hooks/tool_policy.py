@@ -111,7 +111,7 @@ class ToolPolicy(Hook):
         """
         facts = None
         left_out = ""
-        for rule in self._rules_for(op.name):
+        for rule in self._rules_for(op.names):
             if rule.selective and not rule.concerns(op):
                 continue
             if rule.condition is not None:
@@ -131,9 +131,9 @@ class ToolPolicy(Hook):
         if self.default == "deny":
             raise Reject(_not_allowed(op) + left_out)
 
-    def _find_rules(self, name: str) -> "tuple[_Compiled, ...]":
-        """The rules that may match a tool of this name."""
-        return tuple(rule for rule in self._rules if rule.is_for(name))
+    def _find_rules(self, names: tuple[str, ...]) -> "tuple[_Compiled, ...]":
+        """The rules that may match a tool of these names."""
+        return tuple(rule for rule in self._rules if rule.is_for(names))
 
 
 class _Compiled:
@@ -151,9 +151,9 @@ class _Compiled:
         )
         self.selective = any(one is not None for one in (rule.tenants, rule.users, rule.agents))
 
-    def is_for(self, name: str) -> bool:
-        """Whether it applies to a tool of this name. A tool without a name is denied by every rule that denies."""
-        return bool(self._names.match(name)) or (self.denies and not name)
+    def is_for(self, names: tuple[str, ...]) -> bool:
+        """Whether it applies to a tool of these names. A tool without a name is denied by every rule that denies."""
+        return any(map(self._names.match, names)) or (self.denies and not names[0])
 
     def concerns(self, op: Operation) -> bool:
         """Whether it applies to this tenant, user and agent."""

@@ -61,6 +61,11 @@ class View:
         return self._record.name
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """``name``, and then the other names that filters know it by, such as a tool's at its server."""
+        return self._record.names or (self._record.name,)
+
+    @property
     def model(self) -> str:
         """The requested model; empty if there is none."""
         return self._record.model

@@ -258,27 +258,24 @@ class Record(End):
         return f"{self.kind}.{self.phase}"
 
     def works_on(self, names: Container[str]) -> bool:
-        """Whether its name, or one of its names, is or may be in ``names``.
-
-        All that is for some names only asks this: filters of hooks, rules of policies, conditions.
-        """
+        """Whether its name, or one of its names, is or may be in ``names``."""
         if self.name in names:
             return True
         if self.adapter.names is None:
             return False
-        several = self.other_names
+        several = self.names
         return several is None or any(name in names for name in several)
 
     @property
-    def other_names(self) -> tuple[str, ...] | None:
-        """Its names besides ``name``, such as a tool's at its server; ``None`` if they cannot be known."""
+    def names(self) -> tuple[str, ...] | None:
+        """``name``, and its other names, such as a tool's at its server; ``None`` if these cannot be known."""
+        name = self.name
         if self.adapter.names is None:
-            return ()
+            return (name,)
         several = self.adapter.names(self.instance, self.args, self.kwargs)
         if several is None:
             return None
-        name = self.name
-        return tuple(one for one in map(exact_text, several) if one != name)
+        return (name, *sorted(one for one in map(exact_text, several) if one != name))
 
     @property
     def root(self) -> "Record":
