@@ -24,7 +24,19 @@ from spanhook.semconv import PHASES
 from spanhook.settings import Settings
 
 REQUEST = ("messages", "system", "arguments", "inputs")
-SAMPLE = (*REQUEST, "name", "model", "provider", "tenant_id", "user_id", "session_id", "metadata", "result", "error")
+SAMPLE = (
+    *REQUEST,
+    "name",
+    "names",
+    "model",
+    "provider",
+    "tenant_id",
+    "user_id",
+    "session_id",
+    "metadata",
+    "result",
+    "error",
+)
 """The keys of a sample context."""
 _MEMORY = 2 * 1024**3
 _FILE_SIZE = 16 * 1024**2
@@ -98,14 +110,14 @@ def _call(kind: Any, definition: HookDefinition, sample: Mapping[str, Any]) -> d
     who = {name: exact_text(sample.get(name) or "") for name in ("tenant_id", "user_id", "session_id")}
     who["tenant_id"] = who["tenant_id"] or definition.tenant_id
     name, model = exact_text(sample.get("name") or ""), exact_text(sample.get("model") or "")
+    block = operation(kind, name, request=request, provider=exact_text(sample.get("provider")), model=model)
+    block._own.names |= frozenset(map(exact_text, sample.get("names") or ()))
     op: OwnOperation | None = None
     after: dict[str, Any] = {"abort": False, "abort_reason": ""}
     try:
         with (
             context(tenant_id=who["tenant_id"], user_id=who["user_id"], session_id=who["session_id"]),
-            operation(
-                kind, name, request=request, provider=exact_text(sample.get("provider") or ""), model=model
-            ) as op,
+            block as op,
         ):
             after |= {"name": name, **_request(op, request), "model": op.model}
             after["result"] = op.call(_answer, sample)

@@ -415,9 +415,12 @@ def test_rules_and_conditions_know_a_tool_by_each_of_its_names(rule: dict[str, A
         request=lambda _instance, _args, kwargs: Request(arguments=dict(kwargs)),
     )
     hooks = Hooks(ToolPolicy([{"allow": ["other"], "when": "name == 'x'"}, rule]))
-    with recorder(hooks):
+    with recorder(hooks) as seen:
         if is_denied:
             with pytest.raises(Reject):
                 call_by(known, delete_account, None, (), {"of": "Delete Account"})
         else:
             assert call_by(known, delete_account, None, (), {"of": "Delete Account"}) == "Delete Account"
+    (recorded,) = seen.spans
+    assert recorded.attributes is not None
+    assert recorded.attributes[semconv.NAMES] == ("delete_account", "Delete Account")
