@@ -17,7 +17,7 @@ from spanhook import ConfigurationError, Hooks, Operation, Reject, operation, se
 from spanhook.cli.conformance.libraries.langchain import Turns, create
 from spanhook.engine import call as call_by
 from spanhook.gating import find, make
-from spanhook.hooks.tool_policy import Rule, ToolPolicy
+from spanhook.hooks.tool_policy import MANY_CALLS, Rule, ToolPolicy
 from spanhook.model import Adapter, Request
 from spanhook.testing import recorder
 
@@ -424,3 +424,27 @@ def test_rules_and_conditions_know_a_tool_by_each_of_its_names(rule: dict[str, A
     (recorded,) = seen.spans
     assert recorded.attributes is not None
     assert recorded.attributes[semconv.NAMES] == ("delete_account", "Delete Account")
+
+
+def test_it_remarks_on_rules_that_have_matched_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = ToolPolicy([{"deny": ["refund"]}, {"deny": ["reefund", "pay*"]}, {"allow": ["search"]}])
+    assert denied(policy, "refund") is not None
+    assert denied(policy, "search") is None
+    assert [*policy._remarks()] == []
+
+    monkeypatch.setattr("spanhook.hooks.tool_policy.LONG_S", -1.0)
+    (remark,) = policy._remarks()
+    assert remark == "rule 2, which denies 'reefund', 'pay*', has matched no name in 2 tool calls"
+    assert denied(policy, "pay_back") is not None
+    assert [*policy._remarks()] == []
+    assert [*ToolPolicy([{"deny": ["refund"]}])._remarks()] == []  # no tool was called
+
+
+def test_it_remarks_after_many_calls() -> None:
+    policy = ToolPolicy([{"deny": ["reefund"]}])
+    assert denied(policy, "refund") is None
+    for _ in range(MANY_CALLS - 2):
+        policy._rules_for(("refund",))
+    assert [*policy._remarks()] == []
+    assert denied(policy, "refund") is None
+    assert [*policy._remarks()] == ["rule 1, which denies 'reefund', has matched no name in 1,000 tool calls"]

@@ -7,6 +7,7 @@ names are replaced.
 import ast
 import gc
 import importlib
+import re
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,8 +19,8 @@ from typing import Any
 
 from spanhook.cli.conformance import libraries
 
-SHOWN = "Named."
-"""How ``str()`` and f-strings show such a member."""
+SHOWN = re.compile(r"(?:^|[ ,/:])Named\.")
+"""How ``str()`` and f-strings show such a member, alone or in the name of a span."""
 _PACKAGE = f"{libraries.__name__}."
 _MEMBERS = "_members_"
 
