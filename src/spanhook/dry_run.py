@@ -107,9 +107,9 @@ def _split(event: str) -> tuple[Any, str]:
 
 def _call(kind: Any, definition: HookDefinition, sample: Mapping[str, Any]) -> dict[str, Any]:
     request = {name: sample[name] for name in REQUEST if sample.get(name) is not None}
-    who = {name: exact_text(sample.get(name) or "") for name in ("tenant_id", "user_id", "session_id")}
+    who = {name: exact_text(sample.get(name)) for name in ("tenant_id", "user_id", "session_id")}
     who["tenant_id"] = who["tenant_id"] or definition.tenant_id
-    name, model = exact_text(sample.get("name") or ""), exact_text(sample.get("model") or "")
+    name, model = exact_text(sample.get("name")), exact_text(sample.get("model"))
     block = operation(kind, name, request=request, provider=exact_text(sample.get("provider")), model=model)
     block._own.names |= frozenset(map(exact_text, sample.get("names") or ()))
     op: OwnOperation | None = None

@@ -66,7 +66,7 @@ def checked(hook: Hook) -> Checked:
             f"hook {getattr(own, '__name__', type(own).__name__)!r}: name={given!r}, "
             f"expected a string to call the hook by{meant}"
         )
-    name = encodable(hook.name or type(hook).__name__)
+    name = encodable(exact_text(hook.name) or type(hook).__name__)
     if not isinstance(hook, FunctionHook):
         _check_spelling(hook)
     if hook.fail_mode not in (None, "open", "closed"):

@@ -187,7 +187,7 @@ def _text(parts: Iterable[Data]) -> str:
 def _call(part: Data) -> Data:
     return {
         "id": str(part.get("id") or UNNAMED),
-        "name": exact_text(part.get("name") or UNNAMED),
+        "name": exact_text(part.get("name")) or UNNAMED,
         "args": arguments_of(part.get("arguments")),
     }
 

@@ -72,7 +72,7 @@ def _about(op: Operation, kind: str) -> dict[str, Any]:
         "tool_call_id": encodable(op.tool_call_id),
         "trace_id": f"{span.trace_id:032x}",
         "span_id": f"{span.span_id:016x}",
-        **{name: encodable(exact_text(value)) for name, value in given.items()},
+        **{name: encodable(value if type(value) is str else exact_text(value)) for name, value in given.items()},
     }
 
 

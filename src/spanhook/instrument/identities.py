@@ -45,4 +45,6 @@ def as_id(value: Any) -> str:
     """An id as a string; empty for any other value."""
     if value is None or type(value) is str:
         return value or ""
-    return exact_text(value) if isinstance(value, str | int | UUID) and not isinstance(value, bool) and value else ""
+    if isinstance(value, str):
+        return exact_text(value)
+    return str(value) if isinstance(value, int | UUID) and not isinstance(value, bool) and value else ""

@@ -32,9 +32,7 @@ def exact_text(value: Any) -> str:
 
 
 def encodable(text: str) -> str:
-    """The characters of a text, with a replacement character for each surrogate."""
-    if type(text) is not str:
-        text = str.__str__(text)
+    """The text with a replacement character for each surrogate."""
     return text if text.isascii() else _SURROGATES.sub("\ufffd", text)
 
 
@@ -82,7 +80,7 @@ def _made_encodable(attributes: MutableMapping[str, Any]) -> bool:
 def _encodable(value: Any) -> Any:
     """A value of any type, as far as it can be exported."""
     if isinstance(value, str):
-        return encodable(value)
+        return encodable(exact_text(value))
     if isinstance(value, Enum):
         return _encodable(value.value)
     if isinstance(value, int) and not isinstance(value, bool):
@@ -106,4 +104,4 @@ def encodable_body(value: Any) -> Any:
         return {encodable(exact_text(name)): encodable_body(one) for name, one in value.items()}
     if kind is list:
         return [encodable_body(one) for one in value]
-    return encodable(value) if isinstance(value, str) else value
+    return encodable(exact_text(value)) if isinstance(value, str) else value

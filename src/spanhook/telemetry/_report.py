@@ -132,7 +132,7 @@ def _end_attributes(op: Record, telemetry: Telemetry, attributes: dict[str, Any]
     if telemetry.naming.newest and semconv.GEN_AI_RESPONSE_FINISH_REASONS not in attributes and _broke_off(op):
         choices = op.attributes.get(semconv.GEN_AI_REQUEST_CHOICE_COUNT, 1)
         attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = ("error",) * (choices if 0 < choices <= 128 else 1)
-    if op.kind in _NAMED and op.adapter.names is not None and len(names := _names(op)) > 1:
+    if op.adapter.names is not None and not op.adapter.block and op.kind in _NAMED and len(names := _names(op)) > 1:
         attributes[semconv.NAMES] = tuple(map(encodable, names))
     if op.in_hook:
         attributes[semconv.IN_HOOK] = True

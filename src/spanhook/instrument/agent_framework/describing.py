@@ -80,7 +80,7 @@ def describe(client: Any, kwargs: Kwargs) -> Attributes:
 
 def name_of(agent: Any) -> str:
     """An agent's name; its class's if it has none."""
-    return exact_text(getattr(agent, "name", None) or type(agent).__name__)
+    return exact_text(getattr(agent, "name", None)) or type(agent).__name__
 
 
 def instructions_in(options: Any) -> str:

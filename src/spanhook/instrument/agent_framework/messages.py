@@ -88,7 +88,7 @@ def written(message: Mapping[str, Any], like: Any = None) -> Any:
     told = _of_text(message)
     like = like if isinstance(like, Message) else None
     contents = list(_contents(told["parts"] or (), like))
-    role = exact_text(told.get("role") or "user")
+    role = exact_text(told.get("role")) or "user"
     if like is None:
         return Message(role, contents)
     twin = copy.copy(like)

@@ -40,7 +40,7 @@ def chosen(_instance: Any, _args: Args, kwargs: Kwargs) -> Adapter:
 
 def run_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
     named = getattr(instance, "name", None) or getattr(instance, "id", None)
-    return {semconv.GEN_AI_WORKFLOW_NAME: exact_text(named or type(instance).__name__)}
+    return {semconv.GEN_AI_WORKFLOW_NAME: exact_text(named) or type(instance).__name__}
 
 
 def _messages(given: Any) -> list[Message]:

@@ -161,7 +161,7 @@ class Call:
         if lasting is None or not lasting.open:
             return result, None
         if self.run is not None and in_background(result):
-            self.agent_id = exact_text(result.get("agentId") or "")
+            self.agent_id = exact_text(result.get("agentId"))
         else:
             await self.end_run(result)
         await lasting.end()

@@ -106,7 +106,7 @@ class Conversations:
         """The model has answered; returns why hooks refuse that it was called, or ``None``."""
         thread, refused = self._thread(key), None
         if thread.is_new(message):
-            refused = await self.ask(key, None, exact_text(message.get("model") or ""))
+            refused = await self.ask(key, None, exact_text(message.get("model")))
         thread.hear(message)
         for block in message.get("content") or ():
             if block.get("type") == "tool_use":

@@ -43,9 +43,9 @@ class Session:
 
     def __init__(self, opening: Opening, options: Any) -> None:
         self._opening = opening
-        self._agent = exact_text((getattr(options, "extra_args", None) or {}).get("agent") or NAME)
+        self._agent = exact_text((getattr(options, "extra_args", None) or {}).get("agent")) or NAME
         self._session_id = exact_text(getattr(options, "resume", None))
-        self._talks = Conversations(opening, exact_text(getattr(options, "model", None) or ""))
+        self._talks = Conversations(opening, exact_text(getattr(options, "model", None)))
         self._query: Any = None
         self._turns: list[Lasting] = []
         self._behind: list[Lasting] = []

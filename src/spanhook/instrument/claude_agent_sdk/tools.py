@@ -157,7 +157,7 @@ TOOL_USED = Adapter(
 
 def agent_of(given: Mapping[str, Any]) -> str:
     """The sort of agent that is to be started."""
-    return exact_text(given.get("subagent_type") or DEFAULT_AGENT)
+    return exact_text(given.get("subagent_type")) or DEFAULT_AGENT
 
 
 def delegation_start(_use: Use, args: Args, _kwargs: Kwargs) -> Attributes:

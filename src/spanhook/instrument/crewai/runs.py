@@ -23,7 +23,7 @@ _OWN = ("crewai.agents.", "crewai.memory.", "crewai.experimental.")
 
 
 def _named(name: Any, instance: Any) -> str:
-    return exact_text(name or "").strip() or type(instance).__name__
+    return exact_text(name).strip() or type(instance).__name__
 
 
 def text_of(value: Any, expected: str) -> str:

@@ -12,7 +12,7 @@ from spanhook.model import exact_text
 
 def named(name: Any) -> str:
     """A tool's name as models see it."""
-    return sanitize_tool_name(exact_text(name or ""))
+    return sanitize_tool_name(exact_text(name))
 
 
 def names_of(*names: Any) -> frozenset[str]:

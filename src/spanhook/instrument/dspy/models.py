@@ -52,7 +52,7 @@ def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
 
 def named(model: Any) -> tuple[str, str]:
     """Provider and model of a name."""
-    provider, slash, rest = exact_text(model or "").partition("/")
+    provider, slash, rest = exact_text(model).partition("/")
     return (_PROVIDERS.get(provider, provider), rest) if slash else ("", provider)
 
 

@@ -156,7 +156,7 @@ def _written_calls(parts: Iterable[Part]) -> dict[str, Any]:
         str(part.get("id") or _FALLBACK): types.CallToolRequest(
             method="tools/call",
             params=types.CallToolRequestParams(
-                name=exact_text(part.get("name") or ""), arguments=decoded(part.get("arguments") or {})
+                name=exact_text(part.get("name")), arguments=decoded(part.get("arguments") or {})
             ),
         )
         for part in calls

@@ -56,7 +56,7 @@ def _provider_of(model: Any, named: str) -> str:
 
 def describe(model: Any, request: Any) -> Attributes:
     """Start attributes of a model call."""
-    named = exact_text(getattr(request, "model", None) or getattr(model, "model", None) or "")
+    named = exact_text(getattr(request, "model", None)) or exact_text(getattr(model, "model", None))
     attributes: Attributes = {}
     config = getattr(request, "config", None)
     _FORMAT.describe(attributes, {"generationConfig": config})

@@ -33,7 +33,7 @@ PROVIDER = "google_adk"
 
 def name_of(agent: Any) -> str:
     """An agent's name; its class's if it has none."""
-    return exact_text(getattr(agent, "name", None) or type(agent).__name__)
+    return exact_text(getattr(agent, "name", None)) or type(agent).__name__
 
 
 def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
@@ -73,7 +73,7 @@ def run_request(instance: Any, _args: Args, kwargs: Kwargs) -> Request:
 
 def run_carries(_instance: Any, _args: Args, kwargs: Kwargs) -> Carried:
     """What is asked, and in which session."""
-    where = (exact_text(kwargs.get(name) or "") for name in ("user_id", "session_id", "invocation_id"))
+    where = (exact_text(kwargs.get(name)) for name in ("user_id", "session_id", "invocation_id"))
     return [*FORMAT.carries({"contents": _asked(kwargs)}), *where]
 
 

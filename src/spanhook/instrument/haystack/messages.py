@@ -131,11 +131,11 @@ def _content(part: Part, before: Sequence[Any]) -> Any:
         return TextContent(text=str(part.get("content") or ""))
     if kind == "tool_call":
         arguments = decoded(part.get("arguments") or {})
-        return ToolCall(tool_name=exact_text(part.get("name") or ""), arguments=arguments, id=part.get("id"))
+        return ToolCall(tool_name=exact_text(part.get("name")), arguments=arguments, id=part.get("id"))
     if kind == "tool_call_response":
         origin = next(
             (one.origin for one in before if isinstance(one, ToolCallResult) and one.origin.id == part.get("id")),
-            ToolCall(tool_name=exact_text(part.get("name") or ""), arguments={}, id=part.get("id")),
+            ToolCall(tool_name=exact_text(part.get("name")), arguments={}, id=part.get("id")),
         )
         response = part.get("response", "")
         return ToolCallResult(result=encoded(response), origin=origin, error=False)

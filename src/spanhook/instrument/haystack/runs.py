@@ -43,7 +43,7 @@ def _name(agent: Any) -> str:
         op = op.parent
     if op is not None and op.kind == "tool.execute" and getattr(op.instance, "_component", None) is agent:
         return exact_text(op.instance.name)
-    return exact_text(getattr(agent, "__component_name__", None) or type(agent).__name__)
+    return exact_text(getattr(agent, "__component_name__", None)) or type(agent).__name__
 
 
 def run_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:

@@ -36,7 +36,9 @@ def tool_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
 
 
 def _watch(instance: Any, _args: Args, _kwargs: Kwargs) -> Hashable:
-    return exact_text(instance.name), instance.description, getattr(instance.args_schema, "__module__", "")
+    name = instance.name
+    name = name if type(name) is str else exact_text(name)
+    return name, instance.description, getattr(instance.args_schema, "__module__", "")
 
 
 def _alike(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:

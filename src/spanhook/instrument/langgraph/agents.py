@@ -18,7 +18,7 @@ def agent_name(instance: Any, args: Args, kwargs: Kwargs) -> str:
     """
     return (
         explicit_name(instance)
-        or exact_text((instance.config or _NOTHING).get("run_name") or "")
+        or exact_text((instance.config or _NOTHING).get("run_name"))
         or _tool_around()
         or _node_around(args, kwargs)
         or _served_as(instance, args, kwargs)

@@ -23,7 +23,7 @@ def step_metadata(_instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, An
     steps: Any = getattr(task.proc, "steps", None)
     runs = steps[0] if steps else task.proc  # the node itself, and after it what writes to the state
     told: Mapping[str, Any] = (task.config or {}).get("metadata") or {}
-    return {**told, "action": exact_text(getattr(runs, "name", None) or type(runs).__name__)}
+    return {**told, "action": exact_text(getattr(runs, "name", None)) or type(runs).__name__}
 
 
 def step_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:

@@ -24,7 +24,12 @@ def _name(args: Args, kwargs: Kwargs) -> str:
             return exact_text(name)
     params: Any = CALL.given(args, kwargs, "litellm_params") or {}
     url = CALL.given(args, kwargs, "api_base")
-    return exact_text(kwargs.get("agent_name") or params.get("model") or urlsplit(str(url or "")).netloc or "unknown")
+    return (
+        exact_text(kwargs.get("agent_name"))
+        or exact_text(params.get("model"))
+        or urlsplit(str(url or "")).netloc
+        or "unknown"
+    )
 
 
 def asked_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes:

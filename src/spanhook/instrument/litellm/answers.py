@@ -85,7 +85,7 @@ class _Answered(_Passing, CustomStreamWrapper):
     """An answer as a stream, which LiteLLM's callbacks are not told of."""
 
     def __init__(self, chunks: Iterator[Any], body: Fields) -> None:
-        model = exact_text(body.get("model") or "")
+        model = exact_text(body.get("model"))
         logging = Logging(
             model=model,
             messages=body.get("messages") or [],
@@ -100,7 +100,7 @@ class _Answered(_Passing, CustomStreamWrapper):
 
 class _AnsweredText(_Passing, TextCompletionStreamWrapper):
     def __init__(self, chunks: Iterator[Any], body: Fields) -> None:
-        TextCompletionStreamWrapper.__init__(self, chunks, exact_text(body.get("model") or ""))
+        TextCompletionStreamWrapper.__init__(self, chunks, exact_text(body.get("model")))
 
 
 def _chat(payload: Payload) -> ModelResponse:

@@ -29,7 +29,7 @@ def sort_of(workflow: Any) -> str:
 def flow_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
     workflow = instance.workflow
     named = getattr(workflow, "_workflow_name", None)
-    return {semconv.GEN_AI_WORKFLOW_NAME: exact_text(named or type(workflow).__name__)}
+    return {semconv.GEN_AI_WORKFLOW_NAME: exact_text(named) or type(workflow).__name__}
 
 
 def given_to(args: Args, kwargs: Kwargs) -> Mapping[str, Any]:

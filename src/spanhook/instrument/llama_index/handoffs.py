@@ -23,7 +23,7 @@ def is_handoff(tool: Any) -> bool:
 def handoff_start(_instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
     attributes: Attributes = {
         semconv.GEN_AI_PROVIDER_NAME: PROVIDER,
-        semconv.GEN_AI_AGENT_NAME: exact_text(kwargs.get("to_agent") or ""),
+        semconv.GEN_AI_AGENT_NAME: exact_text(kwargs.get("to_agent")),
     }
     around = current_record()
     if around is not None and around.agent:

@@ -202,9 +202,7 @@ def _block(part: Part) -> Any:
         return TextBlock(text=str(encoded(part.get("response", ""))))
     if kind == "tool_call":
         arguments = decoded(part.get("arguments") or {})
-        return ToolCallBlock(
-            tool_call_id=part.get("id"), tool_name=exact_text(part.get("name") or ""), tool_kwargs=arguments
-        )
+        return ToolCallBlock(tool_call_id=part.get("id"), tool_name=exact_text(part.get("name")), tool_kwargs=arguments)
     raise ValueError(f"a part of type {kind!r} cannot be written; keep it or leave it out")
 
 

@@ -32,7 +32,7 @@ def model_of(instance: Any, args: Args, kwargs: Kwargs) -> str:
     named = extra.get("model") if isinstance(extra, dict) else None
     if not named:
         named = getattr(instance, "model", None) or getattr(instance, "model_name", None)
-    return exact_text(named or "")
+    return exact_text(named)
 
 
 def describe(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:

@@ -42,7 +42,7 @@ def agent_attributes(agent: Any) -> Attributes:
     """Start attributes of an agent's run."""
     return {
         semconv.GEN_AI_PROVIDER_NAME: PROVIDER,
-        semconv.GEN_AI_AGENT_NAME: exact_text(getattr(agent, "name", "") or ""),
+        semconv.GEN_AI_AGENT_NAME: exact_text(getattr(agent, "name", "")),
     }
 
 

@@ -33,7 +33,7 @@ def provider_of(model: Any) -> str:
 
 def model_of(model: Any) -> str:
     """The name of a model."""
-    return exact_text(getattr(model, "model_name", "") or "")
+    return exact_text(getattr(model, "model_name", ""))
 
 
 def note_model(attributes: Attributes, model: Any) -> None:

@@ -235,7 +235,7 @@ def _written_return(part: Part, message: Message, like: Native) -> Native:
         return replace(like, content=encoded(response))
     if isinstance(like, ToolReturnPart):
         return replace(like, content=response)
-    name = exact_text(message.get("name") or part.get("name") or "")
+    name = exact_text(message.get("name")) or exact_text(part.get("name"))
     return ToolReturnPart(tool_name=name, content=response, tool_call_id=str(part.get("id") or "call_spanhook"))
 
 
@@ -269,5 +269,5 @@ def written_part(part: Part) -> Any:
         return ThinkingPart(content=str(part.get("content") or ""))
     if kind == "tool_call":
         call_id = {"tool_call_id": part["id"]} if part.get("id") else {}
-        return ToolCallPart(tool_name=exact_text(part.get("name") or ""), args=part.get("arguments"), **call_id)
+        return ToolCallPart(tool_name=exact_text(part.get("name")), args=part.get("arguments"), **call_id)
     raise ValueError(f"a model's response cannot have a part of type {kind!r}")

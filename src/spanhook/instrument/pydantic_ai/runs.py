@@ -33,7 +33,7 @@ def run_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
         _infer_name(instance)
     return {
         semconv.GEN_AI_PROVIDER_NAME: PROVIDER,
-        semconv.GEN_AI_AGENT_NAME: exact_text(getattr(instance, "name", None) or "agent"),
+        semconv.GEN_AI_AGENT_NAME: exact_text(getattr(instance, "name", None)) or "agent",
     }
 
 

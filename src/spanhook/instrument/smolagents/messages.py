@@ -24,7 +24,7 @@ _ROLE = "smolagents_role"
 
 def _role(native: Any) -> str:
     role = native.get("role") if isinstance(native, Mapping) else getattr(native, "role", None)
-    return exact_text(getattr(role, "value", role) or "assistant")
+    return exact_text(getattr(role, "value", role)) or "assistant"
 
 
 def _field(native: Any, name: str) -> Any:

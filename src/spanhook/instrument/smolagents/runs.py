@@ -24,7 +24,7 @@ PROVIDER = "smolagents"
 
 def name_of(agent: Any) -> str:
     """An agent's name; its class's if it has none."""
-    return exact_text(getattr(agent, "name", None) or type(agent).__name__)
+    return exact_text(getattr(agent, "name", None)) or type(agent).__name__
 
 
 def chosen(_instance: Any, args: Args, kwargs: Kwargs) -> Adapter:

@@ -54,7 +54,7 @@ def model_of(model: Any) -> str:
 def _provider_of(model: Any) -> str:
     module = _module(model)
     if module == "litellm":
-        return provider_named(split(exact_text(config_of(model).get("model_id") or ""))[0] or "openai")
+        return provider_named(split(exact_text(config_of(model).get("model_id")))[0] or "openai")
     return _PROVIDERS.get(module, module) or semconv.UNKNOWN_PROVIDER
 
 

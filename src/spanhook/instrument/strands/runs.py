@@ -29,7 +29,7 @@ def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
 def run_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
     attributes: Attributes = {
         semconv.GEN_AI_PROVIDER_NAME: PROVIDER,
-        semconv.GEN_AI_AGENT_NAME: exact_text(getattr(instance, "name", None) or type(instance).__name__),
+        semconv.GEN_AI_AGENT_NAME: exact_text(getattr(instance, "name", None)) or type(instance).__name__,
     }
     if getattr(instance, "agent_id", None):
         attributes[semconv.GEN_AI_AGENT_ID] = exact_text(instance.agent_id)

@@ -24,7 +24,7 @@ def to_message(wire: Any) -> Message:
     told = fields_of(wire)
     parts = [to_part(block) for block in _blocks(told.get("content"))]
     found = bool(parts) and all(part.get("type") == "tool_call_response" for part in parts)
-    return {"role": "tool" if found else exact_text(told.get("role") or "assistant"), "parts": parts}
+    return {"role": "tool" if found else exact_text(told.get("role")) or "assistant", "parts": parts}
 
 
 def from_message(message: Message, like: Wire | None = None) -> list[Wire]:

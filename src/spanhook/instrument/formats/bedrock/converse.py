@@ -62,7 +62,7 @@ class Converse(Format):
             tools=[name for name in map(_tool_name, tools) if name],
             tool_definitions=tools,
             inputs=body.get("messages"),
-            model=exact_text(body.get("model") or ""),
+            model=exact_text(body.get("model")),
         )
 
     def carries(self, body: Fields) -> Carried:

@@ -22,7 +22,7 @@ class BodyEmbeddings(Format):
             attributes[semconv.GEN_AI_EMBEDDINGS_DIMENSION_COUNT] = dimensions
 
     def request(self, body: Fields) -> Request:
-        return Request(inputs=body.get(_place(body)), model=exact_text(body.get("model") or ""))
+        return Request(inputs=body.get(_place(body)), model=exact_text(body.get("model")))
 
     def carries(self, body: Fields) -> Carried:
         given = body.get(_place(body))
@@ -75,7 +75,7 @@ class AnyBody(Format):
 
     def request(self, body: Fields) -> Request:
         inputs = {name: value for name, value in body.items() if name != "model"}
-        return Request(inputs=inputs, model=exact_text(body.get("model") or ""))
+        return Request(inputs=inputs, model=exact_text(body.get("model")))
 
     def rewrite(self, body: Payload, change: Change) -> None:
         if change.inputs is not None:

@@ -25,7 +25,7 @@ class Batches(Format):
         return Request(
             messages=[to_message(content) for content in contents],
             inputs=contents,
-            model=exact_text(body.get("model") or ""),
+            model=exact_text(body.get("model")),
         )
 
     def carries(self, body: Fields) -> Carried:

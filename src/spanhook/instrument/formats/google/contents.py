@@ -56,7 +56,7 @@ class GenerateContent(Format):
             tools=[str(field(one, "name") or "") for one in tools],
             tool_definitions=tools,
             inputs=body.get("contents"),
-            model=exact_text(body.get("model") or ""),
+            model=exact_text(body.get("model")),
         )
 
     def carries(self, body: Fields) -> Carried:
@@ -113,7 +113,7 @@ class GenerateContent(Format):
         usage = {"promptTokenCount": 0, "candidatesTokenCount": 0, "totalTokenCount": 0}
         return {
             "usageMetadata": usage,
-            "modelVersion": exact_text(body.get("model") or ""),
+            "modelVersion": exact_text(body.get("model")),
             "responseId": "spanhook",
             **made,
         }

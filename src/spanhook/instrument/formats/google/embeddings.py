@@ -28,7 +28,7 @@ class EmbedContent(Format):
                 return
 
     def request(self, body: Fields) -> Request:
-        return Request(inputs=_inputs_in(body), model=exact_text(body.get("model") or ""))
+        return Request(inputs=_inputs_in(body), model=exact_text(body.get("model")))
 
     def carries(self, body: Fields) -> Carried:
         given = _inputs_in(body)

@@ -63,10 +63,12 @@ class Interactions(Format):
         return Request(
             messages=[to_message(item) for item in items_in(body.get("input"))],
             system=text_of(body.get("system_instruction")),
-            tools=[exact_text(fields_of(tool).get("name") or fields_of(tool).get("type") or "") for tool in tools],
+            tools=[
+                exact_text(fields_of(tool).get("name")) or exact_text(fields_of(tool).get("type")) for tool in tools
+            ],
             tool_definitions=tools,
             inputs=body.get("input"),
-            model=exact_text(body.get("model") or ""),
+            model=exact_text(body.get("model")),
         )
 
     def carries(self, body: Fields) -> Carried:

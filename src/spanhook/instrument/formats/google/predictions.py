@@ -32,7 +32,7 @@ class Predictions(Format):
     def request(self, body: Fields) -> Request:
         prompts = _prompts_in(body)
         messages: list[Message] = [{"role": "user", "parts": [{"type": "text", "content": one}]} for one in prompts]
-        return Request(messages=messages, inputs=prompts, model=exact_text(body.get("model") or ""))
+        return Request(messages=messages, inputs=prompts, model=exact_text(body.get("model")))
 
     def carries(self, body: Fields) -> Carried:
         return [*_prompts_in(body)] or [None]

@@ -24,7 +24,7 @@ class Decisions(OpenAIFormat):
 
     def request(self, body: Fields) -> Request:
         given = body.get("input")
-        return Request(messages=to_messages(given), inputs=given, model=exact_text(body.get("model") or ""))
+        return Request(messages=to_messages(given), inputs=given, model=exact_text(body.get("model")))
 
     def rewrite(self, body: Payload, change: Change) -> None:
         if change.inputs is not None:
@@ -65,7 +65,7 @@ class Decisions(OpenAIFormat):
             "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": 0,
         }
-        return {"model": exact_text(body.get("model") or ""), "usage": usage, **value}
+        return {"model": exact_text(body.get("model")), "usage": usage, **value}
 
 
 def _plain(answer: Any) -> Any:

@@ -65,7 +65,7 @@ class Endpoint(OpenAIFormat):
             messages=_messages(content),
             system=str(body.get(self._system) or ""),
             inputs=content,
-            model=exact_text(body.get("model") or ""),
+            model=exact_text(body.get("model")),
         )
 
     def rewrite(self, body: Payload, change: Change) -> None:
@@ -119,7 +119,7 @@ class Endpoint(OpenAIFormat):
             value = {"text": value}
         if not isinstance(value, dict):
             raise TypeError(f"an answer to {self.api} is what the SDK returns, or its JSON, not {type(value).__name__}")
-        return {"model": exact_text(body.get("model") or ""), **value}
+        return {"model": exact_text(body.get("model")), **value}
 
     def events(self, body: Fields, payload: Payload) -> Iterator[Event]:  # noqa: ARG002
         """The answer as a stream.

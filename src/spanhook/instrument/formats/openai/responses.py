@@ -80,7 +80,7 @@ class Responses(OpenAIFormat):
             tools=[tool_name(tool) for tool in body.get("tools") or ()],
             tool_definitions=body.get("tools") or (),
             inputs=body.get("input"),
-            model=exact_text(body.get("model") or ""),
+            model=exact_text(body.get("model")),
         )
 
     def carries(self, body: Fields) -> Carried:
@@ -135,7 +135,7 @@ class Responses(OpenAIFormat):
             "id": "resp_spanhook",
             "object": self._object,
             "created_at": seconds(),
-            "model": exact_text(body.get("model") or ""),
+            "model": exact_text(body.get("model")),
             "status": "completed",
             "parallel_tool_calls": True,
             "tool_choice": "auto",
