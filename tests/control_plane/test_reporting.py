@@ -125,9 +125,9 @@ def test_remarks_of_hooks_are_reported_and_can_be_read_again(monkeypatch: pytest
     assert facts["problems"] == [{"subject": "tool_policy", "message": remark}]
     with answering() as told:
         (tmp_path / "spanhook.yaml").write_text(f"version: 1\ncontrol_plane: {{url: '{told.url}'}}\n...\n")
-        file = load_file(tmp_path / "spanhook.yaml")
+        file = load_file(str(tmp_path / "spanhook.yaml"))
         told.sends(json.dumps({"processes": [{**facts, "service": "desk", "host": "box", "pid": 7}]}).encode())
         assert [*problems(file)] == [("desk (box, process 7)", f"tool_policy: {remark}")]
         told.status = 403
         with pytest.raises(ConfigurationError, match="does not say what processes report: it has answered 403"):
-            [*problems(file)]
+            list(problems(file))

@@ -59,10 +59,10 @@ def identity_of(ambient: Identity, given: Mapping[str, str], around: Identity, a
     if around is NOBODY and ambient is NOBODY and not given:
         return _new(Identity, ("", "", "", clock.run_id(), agent, _NOTHING))
     return Identity(
-        ambient.tenant_id or around.tenant_id or given.get("tenant_id", ""),
-        ambient.user_id or given.get("user_id", "") or around.user_id,
-        ambient.session_id or given.get("session_id", "") or around.session_id,
-        around.run_id or encodable(given.get("run_id", "")) or clock.run_id(),
+        ambient.tenant_id or around.tenant_id or exact_text(given.get("tenant_id")),
+        ambient.user_id or exact_text(given.get("user_id")) or around.user_id,
+        ambient.session_id or exact_text(given.get("session_id")) or around.session_id,
+        around.run_id or encodable(exact_text(given.get("run_id"))) or clock.run_id(),
         agent,
         ambient.attributes or around.attributes,
     )

@@ -75,7 +75,7 @@ def user_of(given: object) -> User:
     if isinstance(given, User):
         return given
     if isinstance(given, str):
-        return User(given)
+        return User(exact_text(given))
     fields = {name: value for name, value in _fields(given).items() if name.isidentifier()}
     identity = fields.pop("identity", "")
     permissions = fields.pop("permissions", None) or ()
