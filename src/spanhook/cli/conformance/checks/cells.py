@@ -40,7 +40,7 @@ class Way:
         take: Takes a reference to it, which is called after hooks become active.
         calls: The number of operations it creates.
         lacking: Whether it is missing from the installed version.
-        library: The module that has it.
+        library: The library whose module has it; empty for one that is made elsewhere.
         memory: What several checks use, computed by the first of them.
     """
 

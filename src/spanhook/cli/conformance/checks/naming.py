@@ -17,6 +17,8 @@ _TENANT = "acme"
 
 def named(way: Way) -> Cell:
     """If model, tool, agent and tenant are members of an ``Enum``, hooks for their characters refuse the call."""
+    if not way.library:  # of no module that could be loaded with other names
+        return NONE
     plain = _Names.of(operations_of(way, _observed(way)))
     try:
         twin = _renamed(way, plain)
