@@ -35,7 +35,7 @@ def members(names: Sequence[str]) -> Mapping[str, Any]:
 def renamed(library: str, names: frozenset[str]) -> ModuleType:
     """The ways of calling a library, with these names as members of an ``Enum``."""
     package = libraries.__dict__
-    held, bound = {name: one for name, one in sys.modules.items() if name.startswith(_PACKAGE)}, dict(package)
+    held, bound = {name: one for name, one in [*sys.modules.items()] if name.startswith(_PACKAGE)}, dict(package)
     finder = _Finder(names)
     _forget()
     sys.meta_path.insert(0, finder)
@@ -49,7 +49,7 @@ def renamed(library: str, names: frozenset[str]) -> ModuleType:
 
 
 def _forget() -> None:
-    for name in [name for name in sys.modules if name.startswith(_PACKAGE)]:
+    for name in [name for name in [*sys.modules] if name.startswith(_PACKAGE)]:
         del sys.modules[name]
 
 
