@@ -28,6 +28,11 @@ def test_a_refusal_is_the_result_whether_the_hook_is_enabled_or_a_shadow() -> No
     assert after["arguments"] == {"amount": 60}
 
 
+def test_a_tool_is_known_by_each_of_its_names() -> None:
+    outcome = dry_run(POLICY, {"name": "pay_back", "names": ["refund"], "arguments": {"amount": 60}})
+    assert [one.decision for one in outcome.results] == ["reject"]
+
+
 def test_what_is_allowed_returns_the_samples_result() -> None:
     outcome = dry_run(POLICY, {"name": "refund", "arguments": {"amount": 6}, "result": {"paid": 6}})
     assert [one.decision for one in outcome.results] == ["allow"]

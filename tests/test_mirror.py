@@ -41,6 +41,7 @@ WHOLE = {
     "jobs/test_readers": "one promise, for every log of events",
     "schedules/test_following": "one promise of several modules",
     "server/test_jobs_through_restarts": "servers that follow each other, and their readers",
+    "model/test_exact_names": "a rule for all code that reads names of the application",
     "hooks/injection_scan/test_injection_scan": "the hook as its users see it",
     "instrument/botocore/test_bodies": "one kind of result, through all that reads it",
     "instrument/claude_agent_sdk/test_application": "the library as its users see it",

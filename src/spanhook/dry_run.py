@@ -19,12 +19,24 @@ from spanhook.definitions import HookResult as Result
 from spanhook.engine import OwnOperation, operation
 from spanhook.errors import ConfigurationError, Reject
 from spanhook.gating import execution_log
-from spanhook.model import Operation, context
+from spanhook.model import Operation, context, exact_text
 from spanhook.semconv import PHASES
 from spanhook.settings import Settings
 
 REQUEST = ("messages", "system", "arguments", "inputs")
-SAMPLE = (*REQUEST, "name", "model", "provider", "tenant_id", "user_id", "session_id", "metadata", "result", "error")
+SAMPLE = (
+    *REQUEST,
+    "name",
+    "names",
+    "model",
+    "provider",
+    "tenant_id",
+    "user_id",
+    "session_id",
+    "metadata",
+    "result",
+    "error",
+)
 """The keys of a sample context."""
 _MEMORY = 2 * 1024**3
 _FILE_SIZE = 16 * 1024**2
@@ -95,15 +107,17 @@ def _split(event: str) -> tuple[Any, str]:
 
 def _call(kind: Any, definition: HookDefinition, sample: Mapping[str, Any]) -> dict[str, Any]:
     request = {name: sample[name] for name in REQUEST if sample.get(name) is not None}
-    who = {name: str(sample.get(name) or "") for name in ("tenant_id", "user_id", "session_id")}
+    who = {name: exact_text(sample.get(name)) for name in ("tenant_id", "user_id", "session_id")}
     who["tenant_id"] = who["tenant_id"] or definition.tenant_id
-    name, model = str(sample.get("name") or ""), str(sample.get("model") or "")
+    name, model = exact_text(sample.get("name")), exact_text(sample.get("model"))
+    block = operation(kind, name, request=request, provider=exact_text(sample.get("provider")), model=model)
+    block._own.names |= frozenset(map(exact_text, sample.get("names") or ()))
     op: OwnOperation | None = None
     after: dict[str, Any] = {"abort": False, "abort_reason": ""}
     try:
         with (
             context(tenant_id=who["tenant_id"], user_id=who["user_id"], session_id=who["session_id"]),
-            operation(kind, name, request=request, provider=str(sample.get("provider") or ""), model=model) as op,
+            block as op,
         ):
             after |= {"name": name, **_request(op, request), "model": op.model}
             after["result"] = op.call(_answer, sample)

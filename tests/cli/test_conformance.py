@@ -38,8 +38,8 @@ README = Path(__file__).parents[2] / "README.md"
 TOOL = next(subject for subject in SUBJECTS if subject.name == "tool")
 
 
-def checked(subject: Subject, name: str = "way") -> dict[str, Cell]:
-    way = next(way for way in ways_of(subject) if way.name == name)
+def checked(subject: Subject, name: str = "way", library: str = "") -> dict[str, Cell]:
+    way = next(way for way in ways_of(subject, library) if way.name == name)
     return {column: check() for column, check in checks_of(way).items()}
 
 
@@ -61,7 +61,7 @@ IDLE = {"usage", "cancelled", "left", "edited", "foreign"}
 
 def test_what_is_gated_is_ok() -> None:
     for name in ("invoke", "ainvoke", "stream", "batch", "invoke (kept)"):
-        cells = checked(TOOL, name)
+        cells = checked(TOOL, name, "langchain_core")
         assert {column: cell.state for column, cell in cells.items()} == {
             column: "n/a" if column in IDLE else OK for column in CHECKS
         }, name
@@ -82,6 +82,14 @@ def test_what_goes_around_the_gate_fails_every_check_of_it() -> None:
         "disabled": "a hook refused it, and the call was made",
         "exporter": "the exporter is down, a hook refused the call, and it was made",
     }
+
+
+def test_names_that_are_not_read_as_their_characters_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    way = next(way for way in ways_of(TOOL, "langchain_core") if way.name == "invoke")
+    named = checks_of(way)["named"]
+    assert named() == Cell(OK)
+    monkeypatch.setattr("spanhook.model.identity.exact_text", str)  # of the tenant
+    assert named() == Cell(FAILED, "a hook refused it, and the call was made")
 
 
 def test_a_refusal_that_is_swallowed_fails() -> None:

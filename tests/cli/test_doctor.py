@@ -13,6 +13,7 @@ from spanhook.cli.doctor.others import others
 from spanhook.cli.doctor.variables import examine, usable
 from spanhook.instrument import INSTRUMENTORS, KNOWN
 from tests.commands import HOOKS, SPANHOOK, Folder
+from tests.control_plane.answering import answering
 from tests.here import BOUND
 from tests.standin import BY_NAME, library
 
@@ -394,6 +395,22 @@ def test_content_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # ----------------------------------------------------------------------------------- the loader
+
+
+def test_what_processes_report(folder: Folder) -> None:
+    problems = [{"subject": "payments", "message": "rule 1 has matched no name"}]
+    process = {"service": "", "host": "box", "pid": 7, "problems": problems}
+    with answering() as told:
+        told.sends(json.dumps({"processes": [process]}).encode())
+        folder.file("spanhook.yaml", f"version: 1\ncontrol_plane: {{url: '{told.url}'}}\n...\n")
+        code, report = diagnosed(folder, apart=False)
+        (warning,) = (one for one in report["findings"] if one["about"] == "unnamed (box, process 7)")
+        assert (code, warning["level"], warning["text"]) == (0, "warning", "payments: rule 1 has matched no name")
+        told.status = 403
+        code, report = diagnosed(folder, apart=False)
+    (note,) = (one for one in report["findings"] if one["about"] == "control_plane")
+    assert (code, note["level"]) == (0, "note")
+    assert "it has answered 403" in note["text"]
 
 
 def test_a_loader_that_would_go_on_ungated(installed: Any) -> None:

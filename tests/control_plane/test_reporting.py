@@ -1,5 +1,6 @@
 """What processes' hooks did is on the server: of code, of policies and of definitions."""
 
+import json
 import socket
 import subprocess
 import sys
@@ -9,10 +10,15 @@ from typing import Any
 import httpx
 import pytest
 
-from spanhook import Hooks
+import spanhook
+from spanhook import ConfigurationError, Hooks
+from spanhook.config import load_file
+from spanhook.control_plane import problems
 from spanhook.control_plane.applying import Applied
 from spanhook.control_plane.client import Client, Unreachable
-from spanhook.control_plane.reporting import Reporter
+from spanhook.control_plane.reporting import Reporter, facts_of
+from spanhook.hooks.tool_policy import ToolPolicy
+from spanhook.testing import recorder
 from tests.control_plane.answering import answering
 from tests.control_plane.processes import CONFIGURATION, POLICY, server, until
 
@@ -106,3 +112,22 @@ def test_a_report_that_was_not_taken_is_sent_again_later(monkeypatch: pytest.Mon
         for _ in range(2):
             reporter.tell(nothing, "", ending=False)
         assert len(told.reports) == 3
+
+
+def test_remarks_of_hooks_are_reported_and_can_be_read_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("spanhook.hooks.tool_policy.MANY_CALLS", 1)
+    policy = ToolPolicy([{"deny": ["reefund"]}])
+    with recorder(Hooks(policy)), spanhook.operation("tool.execute", "refund"):
+        pass
+    with recorder(Hooks(policy)):
+        facts = facts_of(Applied(()), "")
+    remark = "rule 1, which denies 'reefund', has matched no name in 1 tool calls"
+    assert facts["problems"] == [{"subject": "tool_policy", "message": remark}]
+    with answering() as told:
+        (tmp_path / "spanhook.yaml").write_text(f"version: 1\ncontrol_plane: {{url: '{told.url}'}}\n...\n")
+        file = load_file(str(tmp_path / "spanhook.yaml"))
+        told.sends(json.dumps({"processes": [{**facts, "service": "desk", "host": "box", "pid": 7}]}).encode())
+        assert [*problems(file)] == [("desk (box, process 7)", f"tool_policy: {remark}")]
+        told.status = 403
+        with pytest.raises(ConfigurationError, match="does not say what processes report: it has answered 403"):
+            list(problems(file))

@@ -13,10 +13,12 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import tool
 
 import spanhook
-from spanhook import ConfigurationError, Hooks, Operation, Reject, operation
+from spanhook import ConfigurationError, Hooks, Operation, Reject, operation, semconv
 from spanhook.cli.conformance.libraries.langchain import Turns, create
+from spanhook.engine import call as call_by
 from spanhook.gating import find, make
-from spanhook.hooks.tool_policy import Rule, ToolPolicy
+from spanhook.hooks.tool_policy import MANY_CALLS, Rule, ToolPolicy
+from spanhook.model import Adapter, Request
 from spanhook.testing import recorder
 
 REFUNDS = {"deny": ["refund"], "when": "arguments.amount > 50", "reason": "Refunds over 50 need a person"}
@@ -381,3 +383,68 @@ def test_without_pydantic_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_an_amount_that_is_not_a_number_is_denied() -> None:
     assert denied(ToolPolicy([REFUNDS]), arguments={"amount": float("nan")}) is not None
+
+
+# ------------------------------------------------------------------------------------- tools of several names
+
+
+@pytest.mark.parametrize(
+    ("rule", "is_denied"),
+    [
+        ({"deny": ["Delete Account"]}, True),
+        ({"deny": ["Delete*"]}, True),
+        ({"deny": ["delete_account"]}, True),
+        ({"deny": ["Delete"]}, False),
+        ({"deny": ["*"], "when": "name == 'Delete Account'"}, True),
+        ({"deny": ["*"], "when": "'delete_account' == name"}, True),
+        ({"deny": ["*"], "when": "name != 'Delete Account'"}, False),
+        ({"deny": ["*"], "when": "name in ['refund', 'Delete Account']"}, True),
+        ({"deny": ["*"], "when": "name.startsWith('delete') && 'Delete Account' in names"}, True),
+        ({"deny": ["*"], "when": "arguments.of == 'Delete Account' && name == 'delete_account'"}, True),
+    ],
+)
+def test_rules_and_conditions_know_a_tool_by_each_of_its_names(rule: dict[str, Any], is_denied: bool) -> None:
+    def delete_account(of: str) -> str:
+        return of
+
+    known = Adapter(
+        kind="tool.execute",
+        layer="crew",
+        start=lambda *_: {semconv.GEN_AI_TOOL_NAME: "delete_account"},
+        names=lambda *_: frozenset(("delete_account", "Delete Account")),
+        request=lambda _instance, _args, kwargs: Request(arguments=dict(kwargs)),
+    )
+    hooks = Hooks(ToolPolicy([{"allow": ["other"], "when": "name == 'x'"}, rule]))
+    with recorder(hooks) as seen:
+        if is_denied:
+            with pytest.raises(Reject):
+                call_by(known, delete_account, None, (), {"of": "Delete Account"})
+        else:
+            assert call_by(known, delete_account, None, (), {"of": "Delete Account"}) == "Delete Account"
+    (recorded,) = seen.spans
+    assert recorded.attributes is not None
+    assert recorded.attributes[semconv.NAMES] == ("delete_account", "Delete Account")
+
+
+def test_it_remarks_on_rules_that_have_matched_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    policy = ToolPolicy([{"deny": ["refund"]}, {"deny": ["reefund", "pay*"]}, {"allow": ["search"]}])
+    assert denied(policy, "refund") is not None
+    assert denied(policy, "search") is None
+    assert [*policy._remarks()] == []
+
+    monkeypatch.setattr("spanhook.hooks.tool_policy.LONG_S", -1.0)
+    (remark,) = policy._remarks()
+    assert remark == "rule 2, which denies 'reefund', 'pay*', has matched no name in 2 tool calls"
+    assert denied(policy, "pay_back") is not None
+    assert [*policy._remarks()] == []
+    assert [*ToolPolicy([{"deny": ["refund"]}])._remarks()] == []  # no tool was called
+
+
+def test_it_remarks_after_many_calls() -> None:
+    policy = ToolPolicy([{"deny": ["reefund"]}])
+    assert denied(policy, "refund") is None
+    for _ in range(MANY_CALLS - 2):
+        policy._rules_for(("refund",))
+    assert [*policy._remarks()] == []
+    assert denied(policy, "refund") is None
+    assert [*policy._remarks()] == ["rule 1, which denies 'reefund', has matched no name in 1,000 tool calls"]

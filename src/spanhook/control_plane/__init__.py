@@ -14,7 +14,7 @@ if find_spec("urllib3") is None:
     )
 
 from spanhook.control_plane.following import Following
-from spanhook.control_plane.joining import join
+from spanhook.control_plane.joining import join, problems
 from spanhook.control_plane.sets import FORMAT, HookSet, SetError, SigningKey, opened, sealed
 
-__all__ = ["FORMAT", "Following", "HookSet", "SetError", "SigningKey", "join", "opened", "sealed"]
+__all__ = ["FORMAT", "Following", "HookSet", "SetError", "SigningKey", "join", "opened", "problems", "sealed"]

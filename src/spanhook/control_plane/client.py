@@ -15,6 +15,7 @@ from spanhook.version import __version__
 
 SYNC = "/v1/sync"
 REPORTS = "/v1/sync/reports"
+PROCESSES = "/v1/processes"
 _TIMEOUT = urllib3.Timeout(connect=3, read=10)
 _BRIEF = urllib3.Timeout(connect=1, read=2)
 _SUPPRESSED = "suppress_instrumentation"
@@ -87,6 +88,18 @@ class Client:
         """
         body = json.dumps(facts).encode()
         self._ask("POST", REPORTS, {"Content-Type": "application/json"}, body, _BRIEF if brief else _TIMEOUT)
+
+    def processes(self) -> list[dict[str, Any]]:
+        """The processes that follow the server, the latest heard of first.
+
+        Raises:
+            Unreachable: There is no answer, or another one.
+        """
+        content = self._ask("GET", PROCESSES, {}, None, _BRIEF)[2]
+        try:
+            return [*json.loads(content)["processes"]]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise Unreachable("unreadable", "has answered with no list of processes") from None
 
     def _ask(
         self,

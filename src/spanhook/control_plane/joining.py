@@ -2,11 +2,13 @@
 
 import atexit
 import os
+from collections.abc import Iterator
 from importlib.util import find_spec
 
 from spanhook.config import ConfigurationFile, Follower
 from spanhook.control_plane.applying import Applier
 from spanhook.control_plane.cache import Cache
+from spanhook.control_plane.client import Client, Unreachable
 from spanhook.control_plane.following import Following, Server
 from spanhook.errors import ConfigurationError
 from spanhook.fork import after_fork
@@ -47,6 +49,25 @@ def join(file: ConfigurationFile, follower: Follower) -> Following | None:
     _joined[:] = [following]
     following.start()
     return following
+
+
+def problems(file: ConfigurationFile) -> Iterator[tuple[str, str]]:
+    """What processes report that follow the control plane of this file: which one, and what.
+
+    Raises:
+        ConfigurationError: The control plane does not say.
+    """
+    entry = file.configuration.control_plane
+    if entry is None:
+        return
+    try:
+        processes = Client(entry.url, entry.api_key_env).processes()
+    except Unreachable as error:
+        raise ConfigurationError(f"{entry.url} does not say what processes report: it {error}") from None
+    for one in processes:
+        where = f"{one.get('service') or 'unnamed'} ({one.get('host')}, process {one.get('pid')})"
+        for problem in one.get("problems") or ():
+            yield where, f"{problem.get('subject')}: {problem.get('message')}"
 
 
 def _renew() -> None:

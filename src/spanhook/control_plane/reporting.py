@@ -84,6 +84,8 @@ def facts_of(applied: Applied, refused: str) -> dict[str, Any]:
     missing = [{"subject": name[:200], "message": why[:_LONGEST]} for name, why in applied.missing.items()]
     if refused:
         missing.insert(0, {"subject": "set", "message": refused[:_LONGEST]})
+    for hook in registry.hooks:
+        missing += ({"subject": hook.name[:200], "message": one[:_LONGEST]} for one in hook._remarks())
     return {
         "service": os.environ.get("OTEL_SERVICE_NAME", "")[:200],
         "spanhook_version": __version__,

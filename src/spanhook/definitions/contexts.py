@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, cast
 
 from spanhook.definitions.context import HookContext
-from spanhook.model import NOBODY, Identity, Message, Operation, copied
+from spanhook.model import NOBODY, Identity, Message, Operation, copied, exact_text
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class AgentHookContext(HookContext):
 
     def _read_request(self, op: Operation) -> None:
         self.inputs, self.system_prompt = op.request.inputs, op.request.system
-        self.model = op.model or str(op.state.get(AGENT_MODEL, ""))
+        self.model = op.model or exact_text(op.state.get(AGENT_MODEL, ""))
 
     def _rewrite(self, op: Operation, asked: dict[str, Any]) -> None:
         chosen = asked.pop("model", None) if "model" not in op._record.adapter.takes else None

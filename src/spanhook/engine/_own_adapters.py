@@ -26,6 +26,7 @@ from spanhook.model import (
     Usage,
     copied,
     current_record,
+    exact_text,
     in_order,
     nothing,
 )
@@ -63,6 +64,8 @@ class Own:
     )  # fmt: skip
 
     def __init__(self, kind: Kind, name: str, provider: str = "", model: str = "", about: str = "") -> None:
+        if not type(name) is type(model) is type(provider) is str:
+            name, model, provider = exact_text(name), exact_text(model), exact_text(provider)
         self.kind: Kind = kind
         self.name, self.model, self._provider = name, model, provider
         attributes: Attributes = {}
@@ -183,7 +186,8 @@ def _block_request(own: Own, _args: Args, given: Kwargs) -> Request:
 
 def own_model(own: Own, given: Kwargs) -> str:
     """The requested model."""
-    return str(given.get("model") or own.attributes.get(semconv.GEN_AI_REQUEST_MODEL, ""))
+    model = given.get("model")
+    return exact_text(model) if model else own.attributes.get(semconv.GEN_AI_REQUEST_MODEL, "")
 
 
 def _block_rewrite(_own: Own, args: Args, given: Kwargs, change: Change) -> tuple[Args, Kwargs]:
@@ -243,7 +247,7 @@ def _request(own: Own, args: Args, kwargs: Kwargs) -> Request:
         system=arguments.pop("system") or "" if parameters.says("system", arguments) else "",
         arguments=arguments,
         inputs=parameters.inputs(args, kwargs),
-        model=str(own.attributes.get(semconv.GEN_AI_REQUEST_MODEL, "")),
+        model=own.attributes.get(semconv.GEN_AI_REQUEST_MODEL, ""),
     )
 
 

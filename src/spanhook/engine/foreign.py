@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from spanhook import semconv
-from spanhook.model import Usage
+from spanhook.model import Usage, exact_text, make_encodable
 from spanhook.semconv import Kind
 
 _BY_OPERATION: Mapping[str, Kind] = {
@@ -61,11 +61,11 @@ swallowing: set[str] = set()
 
 def kind_of(attributes: Mapping[str, Any]) -> Kind | None:
     """The kind of operation a span of another instrumentation stands for, if any."""
-    found = _BY_OPERATION.get(str(attributes.get(semconv.GEN_AI_OPERATION_NAME, "")))
+    found = _BY_OPERATION.get(exact_text(attributes.get(semconv.GEN_AI_OPERATION_NAME)))
     if found is not None:
         return found
     named = attributes.get(semconv.OPENINFERENCE_SPAN_KIND) or attributes.get(semconv.TRACELOOP_SPAN_KIND) or ""
-    return _BY_SPAN_KIND.get(str(named).upper())
+    return _BY_SPAN_KIND.get(exact_text(named).upper())
 
 
 def is_double(scope: str, kind: Kind) -> bool:
@@ -81,6 +81,7 @@ def swallows(scope: str) -> bool:
 def described(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """A span's start attributes, with the conventions' names added."""
     found = dict(attributes)
+    make_encodable(found)  # its names may be members of an Enum
     for theirs, name in _NAMES:
         if theirs in found and name not in found:
             found[name] = found[theirs]

@@ -15,7 +15,7 @@ from spanhook import semconv
 from spanhook.errors import ConfigurationError
 from spanhook.gating._checking_window import check_window
 from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings, StreamMode, once
-from spanhook.model import ALIASES, HookMode, Operation, encodable, kinds
+from spanhook.model import ALIASES, HookMode, Operation, encodable, exact_text, kinds
 
 TIMEOUT, RUN_TIMEOUT = 0.2, 10.0
 LONGEST = 365 * 24 * 3600
@@ -66,7 +66,7 @@ def checked(hook: Hook) -> Checked:
             f"hook {getattr(own, '__name__', type(own).__name__)!r}: name={given!r}, "
             f"expected a string to call the hook by{meant}"
         )
-    name = encodable(hook.name or type(hook).__name__)
+    name = encodable(exact_text(hook.name) or type(hook).__name__)
     if not isinstance(hook, FunctionHook):
         _check_spelling(hook)
     if hook.fail_mode not in (None, "open", "closed"):
@@ -89,7 +89,7 @@ def checked(hook: Hook) -> Checked:
         names,
         models,
         agents,
-        hook.tenant_id,
+        exact_text(hook.tenant_id),
         _when(name, hook.when),
         _timeout(name, hook.timeout, kinds),
         hook.blocking,
@@ -197,7 +197,7 @@ def _kinds(name: str, given: Any) -> frozenset[str]:
             f"hook {name!r}: kinds={given!r} is empty (an iterator may have been used up), "
             "so it would never run; write ('*',) for all"
         )
-    return frozenset(str.__str__(kind) for kind in found)
+    return frozenset(map(exact_text, found))
 
 
 def _filter(name: str, label: str, given: Any) -> frozenset[str] | None:
@@ -212,7 +212,7 @@ def _filter(name: str, label: str, given: Any) -> frozenset[str] | None:
             f"hook {name!r}: {label}={given!r} is empty (an iterator may have been used up), so it would never run; "
             f"leave {label} out for all"
         )
-    return frozenset(str.__str__(one) for one in items)
+    return frozenset(map(exact_text, items))
 
 
 def _items(given: Any) -> tuple[Any, ...] | None:

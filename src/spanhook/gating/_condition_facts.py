@@ -38,7 +38,7 @@ class Facts:
         text: The total number of characters of bound texts.
     """
 
-    __slots__ = ("_keys", "_op", "_sizes", "bound", "longest", "text", "whole")
+    __slots__ = ("_keys", "_name", "_op", "_sizes", "bound", "longest", "text", "whole")
 
     def __init__(self, op: Operation, keys: Keys) -> None:
         self._op, self._keys = op, keys
@@ -46,6 +46,15 @@ class Facts:
         self.bound = cel().Context()
         self.longest = self.text = 0
         self.whole: set[str] = set()
+        self._name = op.name
+
+    def name_as(self, known: frozenset[str]) -> None:
+        """Bind that of the operation's names to ``name`` that a condition compares with: filters know it by each."""
+        names = self._op.names
+        name = next((one for one in names if one in known), names[0])
+        if name != self._name:
+            self._name = name
+            self.bound.add_variable("name", name)
 
     def size(self, keys: Keys) -> tuple[int, int]:
         """Bind these keys. Returns the items of their longest list, and the total number of characters.

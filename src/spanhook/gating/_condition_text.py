@@ -5,8 +5,11 @@ is valid CEL.
 """
 
 import re
+from ast import literal_eval
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 MACROS = frozenset(("all", "exists", "exists_one", "existsOne", "filter"))
 """Macros that a condition may use. ``map`` is not allowed: chained, it can create data without limit."""
@@ -35,6 +38,9 @@ _WORD = re.compile(
 )
 
 
+_COMPARES = (["=", "="], ["!", "="])
+
+
 @dataclass(slots=True)
 class Reading:
     """What a condition reads and does.
@@ -46,6 +52,7 @@ class Reading:
         additions: How often it adds, which is how often data may be repeated.
         items: Names that its macros give to items.
         patterns: The literals that it passes to ``matches``, as written.
+        named: The names that it compares ``name`` with.
         mistakes: What is not allowed in a condition, in words.
     """
 
@@ -55,6 +62,7 @@ class Reading:
     additions: int = 0
     items: set[str] = field(default_factory=set[str])
     patterns: list[str] = field(default_factory=list[str])
+    named: set[str] = field(default_factory=set[str])
     mistakes: list[str] = field(default_factory=list[str])
 
 
@@ -75,6 +83,8 @@ def read(text: str, roots: frozenset[str]) -> Reading:
                     )
             elif word in roots and not selected:
                 _root(word, words[index + 1 : index + 4], found)
+                if word == "name":
+                    found.named.update(_compared(words, index))
         elif sort == "sign":
             if word == "(":
                 macro = index > 1 and words[index - 1][1] in MACROS and words[index - 2][1] == "."
@@ -106,6 +116,23 @@ def _call(name: str, inside: list[tuple[str, str]], found: Reading, roots: froze
         found.patterns.append(inside[0][1])
     else:
         found.mistakes.append("the pattern of 'matches' must be a literal, such as text.matches('^[a-z]+$')")
+
+
+def _compared(words: list[tuple[str, str]], index: int) -> Iterator[str]:
+    """The texts that the word there is compared with, by ``==``, ``!=`` or ``in [...]``."""
+    before = [one for _, one in words[max(0, index - 2) : index]]
+    after = [one for _, one in words[index + 1 : index + 3]]
+    compared: list[tuple[str, str]] = []
+    if before in _COMPARES:
+        compared += words[max(0, index - 3) : index - 2]
+    if after in _COMPARES:
+        compared += words[index + 3 : index + 4]
+    elif after == ["in", "["]:
+        compared += takewhile(lambda one: one[1] != "]", words[index + 3 :])
+    for sort, word in compared:
+        if sort == "string":
+            with suppress(ValueError, SyntaxError):  # escapes that only CEL has
+                yield str(literal_eval(word))
 
 
 def _root(root: str, following: list[tuple[str, str]], found: Reading) -> None:

@@ -16,7 +16,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from spanhook.errors import ConditionError
-from spanhook.model import Identity, Operation, class_of, encodable
+from spanhook.model import Identity, Operation, class_of, encodable, exact_text
 
 MOST_DEPTH = 32
 MOST_ITEMS = 10_000
@@ -33,6 +33,7 @@ FIELDS: Mapping[str, tuple[str, ...] | None] = {
     "agent": (),
     "model": (),
     "name": (),
+    "names": (),
     "usage": USAGE,
 }
 """What may be read: each root with its keys. ``None`` means any key; a text has no keys."""
@@ -91,10 +92,10 @@ class Plain:
         return self._other(value, depth - 1)
 
     def _other(self, value: Any, depth: int) -> Any:
+        if isinstance(value, str):  # before Enum: the value of a member may be another one
+            return self._of(exact_text(value), depth)
         if isinstance(value, Enum):
             return self._of(value.value, depth)
-        if isinstance(value, str):
-            return self._of(str.__str__(value), depth)
         if isinstance(value, bytes | bytearray):
             self._read(len(value))
             return bytes(value)

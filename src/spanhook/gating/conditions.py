@@ -34,7 +34,7 @@ class Condition:
         keys: The roots that it reads, with the keys read from each.
     """
 
-    __slots__ = ("_most_items", "_most_text", "_program", "_roots", "keys", "text")
+    __slots__ = ("_most_items", "_most_text", "_named", "_program", "_roots", "keys", "text")
 
     def __init__(self, text: str, program: Any, reading: Reading) -> None:
         self.text, self._program = text, program
@@ -42,6 +42,7 @@ class Condition:
             root: None if keys is None else frozenset(keys) for root, keys in sorted(reading.keys.items())
         }
         self._roots = frozenset(self.keys)
+        self._named = frozenset(reading.named)
         items, characters = MOST[reading.levels]
         self._most_items = items // (1 + reading.additions)
         self._most_text = characters // (1 + reading.additions)
@@ -63,6 +64,8 @@ class Condition:
         try:
             if not (self._roots <= facts.whole and facts.longest <= self._most_items and facts.text <= self._most_text):
                 self._check(*facts.size(self.keys))
+            if "name" in self._roots:
+                facts.name_as(self._named)
             found = self._program.execute(facts.bound)
         except ConditionError as error:
             raise ConditionError(error.why, self.text) from None
@@ -155,7 +158,7 @@ def _mistakes(names: Mapping[str, list[str]], reading: Reading) -> Iterable[str]
         known = FIELDS[root]
         for key in sorted(keys or ()):
             if known == ():
-                yield f"{root}.{key}: {root} is a text and has no {key!r}"
+                yield f"{root}.{key}: {root} is a {'list' if root == 'names' else 'text'} and has no {key!r}"
             elif known is not None and key not in known:
                 yield f"{root} has no {key!r}{_meant(key, known)}; expected one of {', '.join(known)}"
 

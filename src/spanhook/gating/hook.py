@@ -93,6 +93,10 @@ class Hook(SpanProcessor):
     _not_replayed = ""
     """Why ``spanhook replay`` does not run it, if it does not: what it does would be seen outside of the process."""
 
+    def _remarks(self) -> Iterator[str]:
+        """What whoever configured it should know of how it works in this process; shown by pages and ``doctor``."""
+        yield from ()
+
     _budgeted = True
     """Whether its time counts towards the chain's budget; such hooks are skipped once that budget is spent."""
 

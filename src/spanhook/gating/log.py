@@ -13,7 +13,7 @@ from typing import Any
 
 from spanhook.errors import Reject
 from spanhook.gating.binding import Bound
-from spanhook.model import HookMode, Record, clock
+from spanhook.model import HookMode, Record, clock, exact_text
 from spanhook.semconv import Decision, Phase
 
 SIZE, RETENTION_S = 1000, 24 * 3600.0
@@ -115,7 +115,7 @@ class ChainRun:
     def __init__(self, op: Record, phase: Phase) -> None:
         identity = op.identity
         self._event, self._name, self._tenant = f"{op.kind}.{phase}", op.name, identity.tenant_id
-        self._request_id = str(identity.attributes.get("request_id") or identity.run_id)
+        self._request_id = exact_text(identity.attributes.get("request_id") or identity.run_id)
         self._mode: HookMode = "shadow" if op.shadow else "enforce"
         self._time_ns = clock.wall()
         self._results: list[tuple[Bound, HookResult]] = []

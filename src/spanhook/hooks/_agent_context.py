@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
+from spanhook.model import exact_text
+
 SPEC = "agent-hooks/0.1"
 FRAMEWORK = "spanhook"
 UNNAMED = "unnamed"
@@ -79,7 +81,7 @@ def messages_back(messages: Sequence[Message], told: Sequence[Any], wanted: Any)
 
 
 def _message(message: Message) -> Data:
-    role, parts = str(message.get("role", "user")), _parts(message)
+    role, parts = exact_text(message.get("role", "user")), _parts(message)
     kinds = [part.get("type") for part in parts]
     if kinds == ["tool_call_response"]:
         [part] = parts
@@ -185,7 +187,7 @@ def _text(parts: Iterable[Data]) -> str:
 def _call(part: Data) -> Data:
     return {
         "id": str(part.get("id") or UNNAMED),
-        "name": str(part.get("name") or UNNAMED),
+        "name": exact_text(part.get("name")) or UNNAMED,
         "args": arguments_of(part.get("arguments")),
     }
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal, cast
 
-from spanhook.model import DecisionRecord, Operation, encodable
+from spanhook.model import DecisionRecord, Operation, encodable, exact_text
 from spanhook.store import digest
 
 Content = Literal["none", "arguments", "full"]
@@ -72,7 +72,7 @@ def _about(op: Operation, kind: str) -> dict[str, Any]:
         "tool_call_id": encodable(op.tool_call_id),
         "trace_id": f"{span.trace_id:032x}",
         "span_id": f"{span.span_id:016x}",
-        **{name: encodable(str(value)) for name, value in given.items()},
+        **{name: encodable(value if type(value) is str else exact_text(value)) for name, value in given.items()},
     }
 
 
@@ -131,7 +131,7 @@ def as_text(value: object) -> str:
 def plain(value: Any) -> Any:
     """A value that JSON does not know, as one that it does."""
     if isinstance(value, Mapping):
-        return {str(name): one for name, one in cast("Mapping[object, object]", value).items()}
+        return {exact_text(name): one for name, one in cast("Mapping[object, object]", value).items()}
     if isinstance(value, set | frozenset):
         return sorted(map(as_text, value))  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(value, bytes | bytearray):

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from spanhook import semconv
 from spanhook.gating import Hook, Measures, handler, validated
-from spanhook.model import Operation, encodable
+from spanhook.model import Operation, encodable, exact_text
 
 _LONGEST = 100
 
@@ -97,7 +97,7 @@ class _Values:
 
     def bounded(self, value: object) -> str:
         """The value as text, or ``_other`` if there are too many values or it is too long."""
-        said = encodable(str(value))
+        said = encodable(exact_text(value))
         if said in self._known:
             return said
         if len(said) > _LONGEST or len(self._known) >= self._most:

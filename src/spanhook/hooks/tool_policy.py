@@ -1,7 +1,8 @@
 """Allows or denies tool calls by rules in order; the first that matches decides."""
 
 import re
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import translate
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
@@ -15,6 +16,8 @@ from spanhook.model import Operation
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Id = Annotated[str, StringConstraints(max_length=200)]
 
+MANY_CALLS, LONG_S = 1000, 3600.0
+"""After so many calls, or so long, a rule that has matched no name is worth a remark."""
 _TOOLS = "Names of tools; `*`, `?` and `[...]` are wildcards. Upper and lower case differ."
 
 
@@ -102,6 +105,8 @@ class ToolPolicy(Hook):
         self._rules = [_Compiled(number, rule) for number, rule in enumerate(self.rules, 1)]
         self._keys = united(rule.condition for rule in self._rules if rule.condition is not None)
         self._rules_for = lru_cache(maxsize=512)(self._find_rules)
+        self._matched: set[int] = set()
+        self._since = time.monotonic()
 
     def before(self, op: Operation) -> None:
         """Refuse the call unless a rule, or the default, allows it.
@@ -111,7 +116,7 @@ class ToolPolicy(Hook):
         """
         facts = None
         left_out = ""
-        for rule in self._rules_for(op.name):
+        for rule in self._rules_for(op.names):
             if rule.selective and not rule.concerns(op):
                 continue
             if rule.condition is not None:
@@ -131,9 +136,23 @@ class ToolPolicy(Hook):
         if self.default == "deny":
             raise Reject(_not_allowed(op) + left_out)
 
-    def _find_rules(self, name: str) -> "tuple[_Compiled, ...]":
-        """The rules that may match a tool of this name."""
-        return tuple(rule for rule in self._rules if rule.is_for(name))
+    def _find_rules(self, names: tuple[str, ...]) -> "tuple[_Compiled, ...]":
+        """The rules that may match a tool of these names."""
+        found = tuple(rule for rule in self._rules if rule.is_for(names))
+        self._matched.update(rule.number for rule in found)
+        return found
+
+    def _remarks(self) -> Iterator[str]:
+        """The rules that have matched no name of a tool: these may be misspelt, or another library's."""
+        known = self._rules_for.cache_info()
+        calls = known.hits + known.misses
+        if calls < MANY_CALLS and not (calls and time.monotonic() - self._since > LONG_S):
+            return
+        for number, rule in enumerate(self.rules, 1):
+            if number not in self._matched:
+                verb, names = ("denies", rule.deny) if rule.allow is None else ("allows", rule.allow)
+                known_as = ", ".join(map(repr, (names or [])[:5]))
+                yield f"rule {number}, which {verb} {known_as}, has matched no name in {calls:,} tool calls"
 
 
 class _Compiled:
@@ -151,9 +170,9 @@ class _Compiled:
         )
         self.selective = any(one is not None for one in (rule.tenants, rule.users, rule.agents))
 
-    def is_for(self, name: str) -> bool:
-        """Whether it applies to a tool of this name. A tool without a name is denied by every rule that denies."""
-        return bool(self._names.match(name)) or (self.denies and not name)
+    def is_for(self, names: tuple[str, ...]) -> bool:
+        """Whether it applies to a tool of these names. A tool without a name is denied by every rule that denies."""
+        return any(map(self._names.match, names)) or (self.denies and not names[0])
 
     def concerns(self, op: Operation) -> bool:
         """Whether it applies to this tenant, user and agent."""

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
+from spanhook.model import exact_text
+
 IDS: Mapping[str, tuple[str, ...]] = {
     "session_id": ("session_id", "thread_id"),
     "user_id": ("user_id",),
@@ -43,4 +45,6 @@ def as_id(value: Any) -> str:
     """An id as a string; empty for any other value."""
     if value is None or type(value) is str:
         return value or ""
-    return str(value) if isinstance(value, str | int | UUID) and not isinstance(value, bool) and value else ""
+    if isinstance(value, str):
+        return exact_text(value)
+    return str(value) if isinstance(value, int | UUID) and not isinstance(value, bool) and value else ""

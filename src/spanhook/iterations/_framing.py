@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from spanhook.iterations._config import HookConfig
 from spanhook.iterations._context import HookEvent
-from spanhook.model import ambient, clock, current_record, encodable, words
+from spanhook.model import ambient, clock, current_record, encodable, exact_text, words
 from spanhook.store import Frame, FrameMemory, FrameType
 
 OUTPUT_CHARS = 1000
@@ -29,7 +29,7 @@ class Place(NamedTuple):
     def of(cls, session_id: str, iteration: int) -> "Place":
         op = current_record()
         tenant_id = ambient.get().tenant_id or ("" if op is None else op.identity.tenant_id)
-        return cls(encodable(session_id), iteration, tenant_id)
+        return cls(encodable(exact_text(session_id)), iteration, tenant_id)
 
 
 def loaded(store: FrameMemory, place: Place, config: HookConfig) -> tuple[Frame, ...]:

@@ -73,7 +73,7 @@ from spanhook.model.copying import (
 from spanhook.model.decision import DecisionRecord, HookMode
 from spanhook.model.definitions import tool_definitions
 from spanhook.model.delegation import AGENT, DELEGATION, delegation_of, note_handoff
-from spanhook.model.encoding import encodable, encodable_body, make_encodable
+from spanhook.model.encoding import encodable, encodable_body, exact_text, make_encodable
 from spanhook.model.event import Event
 from spanhook.model.event_names import ALIASES, LEVELS, SUMMARY_KINDS, Alias, Level, alias_of
 from spanhook.model.failures import (
@@ -230,6 +230,7 @@ __all__ = [
     "encodable_body",
     "encodable_to",
     "events",
+    "exact_text",
     "exception_name",
     "fields_in",
     "first",

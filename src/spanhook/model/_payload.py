@@ -5,6 +5,7 @@ from typing import Any
 
 from spanhook.diagnostics import internal
 from spanhook.model._view import View
+from spanhook.model.encoding import exact_text
 from spanhook.model.record import Record
 from spanhook.model.request import Message, Response
 
@@ -29,7 +30,7 @@ def readable(read: Callable[[], Any]) -> Any:
 def argument(record: Record, name: str) -> str:
     """An id given as an argument of a job or a schedule; empty if there is none."""
     found = readable(lambda: record.request().arguments.get(name))
-    return "" if found is None else str(found)
+    return exact_text(found)
 
 
 def agent_name(op: View) -> str:

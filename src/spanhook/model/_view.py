@@ -14,6 +14,7 @@ from spanhook.model._clock import clock
 from spanhook.model.adapter import Args, Kwargs
 from spanhook.model.copying import copied, copied_error
 from spanhook.model.decision import DecisionRecord, HookMode
+from spanhook.model.encoding import exact_text
 from spanhook.model.identity import Identity
 from spanhook.model.record import Record
 from spanhook.model.request import Request, Response
@@ -60,6 +61,11 @@ class View:
         return self._record.name
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """``name``, and then the other names that filters know it by, such as a tool's at its server."""
+        return self._record.names or (self._record.name,)
+
+    @property
     def model(self) -> str:
         """The requested model; empty if there is none."""
         return self._record.model
@@ -77,7 +83,7 @@ class View:
     @property
     def tool_call_id(self) -> str:
         """The id that the model gave the tool call; empty if there is none."""
-        return str(self._record.attributes.get(semconv.GEN_AI_TOOL_CALL_ID, ""))
+        return exact_text(self._record.attributes.get(semconv.GEN_AI_TOOL_CALL_ID, ""))
 
     @property
     def identity(self) -> Identity:

@@ -8,6 +8,8 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any, NamedTuple, Protocol, cast
 
+from spanhook.model.encoding import exact_text
+
 Channel = tuple[Hashable, ...]
 """What a text belongs to, such as one choice's content: texts of one channel, in order, are one text."""
 Route = tuple[str | int, ...]
@@ -136,7 +138,9 @@ def with_texts(value: Any, texts: Mapping[Route, Any]) -> Any:
         for position, more in inside.items():
             copy[cast("int", position)] = with_texts(copy[cast("int", position)], more)
         return copy if isinstance(value, list) else tuple(copy)
-    changed: dict[str, Any] = {str(name): with_texts(_field(value, str(name)), more) for name, more in inside.items()}
+    changed: dict[str, Any] = {
+        exact_text(name): with_texts(_field(value, exact_text(name)), more) for name, more in inside.items()
+    }
     if isinstance(value, Mapping):
         return {**cast("Mapping[str, Any]", value), **changed}
     if hasattr(value, "model_copy"):

@@ -6,6 +6,8 @@ For tools that run at the provider, only type, name and description are given: t
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
+from spanhook.model.encoding import exact_text
+
 Definition = dict[str, Any]
 Fields = Mapping[str, Any]
 
@@ -46,7 +48,7 @@ def _definition(told: Fields, kind: str) -> Definition:
     if kind == "custom" and schema is not None:
         kind = "function"  # Anthropic's type for tools that the application runs
     name = told.get("name") or next((told[label] for label in _LABELS if told.get(label)), kind)
-    found: Definition = {"type": kind, "name": str(name)}
+    found: Definition = {"type": kind, "name": exact_text(name)}
     if told.get("description"):
         found["description"] = str(told["description"])
     if kind == "function" and schema is not None:

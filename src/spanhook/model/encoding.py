@@ -5,6 +5,7 @@ A single value outside these loses its whole batch.
 
 import re
 from collections.abc import MutableMapping
+from enum import Enum
 from typing import Any
 
 from spanhook.model.copying import class_of
@@ -12,6 +13,22 @@ from spanhook.model.copying import class_of
 _STRINGS = frozenset((str,))
 _LEAST, _MOST = -(2**63), 2**63 - 1
 _SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def exact_text(value: Any) -> str:
+    """A name or an id as it is sent: its characters, in a ``str`` that is no instance of a subclass.
+
+    ``str()`` and f-strings show what a class makes of itself instead, such as ``Model.MINI`` for a member of
+    ``class Model(str, Enum)``, which JSON sends as ``gpt-4o-mini``. Of other members of an ``Enum``, SDKs send the
+    value. It is empty for ``None``, and ``str()`` of anything else.
+    """
+    if type(value) is str:
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if value is None:
+        return ""
+    return exact_text(value.value) if isinstance(value, Enum) else str(value)
 
 
 def encodable(text: str) -> str:
@@ -63,7 +80,9 @@ def _made_encodable(attributes: MutableMapping[str, Any]) -> bool:
 def _encodable(value: Any) -> Any:
     """A value of any type, as far as it can be exported."""
     if isinstance(value, str):
-        return encodable(value)
+        return encodable(exact_text(value))
+    if isinstance(value, Enum):
+        return _encodable(value.value)
     if isinstance(value, int) and not isinstance(value, bool):
         return _in_range(value)
     return value
@@ -82,7 +101,7 @@ def encodable_body(value: Any) -> Any:
     if kind is int:
         return _in_range(value)
     if kind is dict:
-        return {encodable(str(name)): encodable_body(one) for name, one in value.items()}
+        return {encodable(exact_text(name)): encodable_body(one) for name, one in value.items()}
     if kind is list:
         return [encodable_body(one) for one in value]
-    return value
+    return encodable(exact_text(value)) if isinstance(value, str) else value

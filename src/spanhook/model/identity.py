@@ -15,7 +15,7 @@ from opentelemetry import context as otel_context
 
 from spanhook import semconv
 from spanhook.model._clock import clock
-from spanhook.model.encoding import encodable
+from spanhook.model.encoding import encodable, exact_text
 
 _NOTHING: Mapping[str, str | bool | int | float] = MappingProxyType({})
 _BAGGAGE_KEYS = {"tenant_id": semconv.TENANT_ID, "user_id": semconv.USER_ID, "session_id": semconv.SESSION_ID}
@@ -59,10 +59,10 @@ def identity_of(ambient: Identity, given: Mapping[str, str], around: Identity, a
     if around is NOBODY and ambient is NOBODY and not given:
         return _new(Identity, ("", "", "", clock.run_id(), agent, _NOTHING))
     return Identity(
-        ambient.tenant_id or around.tenant_id or given.get("tenant_id", ""),
-        ambient.user_id or given.get("user_id", "") or around.user_id,
-        ambient.session_id or given.get("session_id", "") or around.session_id,
-        around.run_id or encodable(given.get("run_id", "")) or clock.run_id(),
+        ambient.tenant_id or around.tenant_id or exact_text(given.get("tenant_id")),
+        ambient.user_id or exact_text(given.get("user_id")) or around.user_id,
+        ambient.session_id or exact_text(given.get("session_id")) or around.session_id,
+        around.run_id or encodable(exact_text(given.get("run_id"))) or clock.run_id(),
         agent,
         ambient.attributes or around.attributes,
     )
@@ -101,8 +101,9 @@ def context(
     for name, value in changes.items():
         if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"spanhook.context({name}=...) takes a string, not {value!r}; convert it with str()")
+        changes[name] = exact_text(value)
     before = ambient.get()
-    merged = MappingProxyType({**before.attributes, **attributes}) if attributes else before.attributes
+    merged = MappingProxyType({**before.attributes, **_exact(attributes)}) if attributes else before.attributes
     inside = before._replace(attributes=merged, **changes)
     token = ambient.set(inside)
     otel_before = otel_context.get_current() if baggage else None
@@ -124,8 +125,12 @@ def context(
                 otel_context.attach(otel_before)
 
 
+def _exact(attributes: Mapping[str, str | bool | float]) -> dict[str, str | bool | float]:
+    return {name: exact_text(value) if isinstance(value, str) else value for name, value in attributes.items()}
+
+
 def from_baggage(carrier: otel_context.Context) -> Identity:
     """The identity in the baggage of an OpenTelemetry context, for services that trust their callers."""
     entries = otel_baggage.get_all(carrier)
-    found: dict[str, Any] = {name: str(entries[key]) for name, key in _BAGGAGE_KEYS.items() if key in entries}
+    found: dict[str, Any] = {name: exact_text(entries[key]) for name, key in _BAGGAGE_KEYS.items() if key in entries}
     return Identity(**found) if found else NOBODY

@@ -14,6 +14,7 @@ from spanhook.model._kinds import REPLACEABLE
 from spanhook.model._rewriting import Rewritten, rewritten
 from spanhook.model._view import View
 from spanhook.model.adapter import Args, Kwargs
+from spanhook.model.encoding import exact_text
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message
 
@@ -127,6 +128,7 @@ class Operation(View):
         if isinstance(messages, str | Mapping):
             raise HookError(f"op.replace(messages=) takes a list of messages, not one {type(messages).__name__}")
         record, before = self._record, self._rewritten
+        model = None if model is None else exact_text(model)
         if headers is not None or body is not None:
             if self.kind != "request":
                 raise HookError("op.replace() was given headers= or body=; only requests to a server have them")
@@ -198,7 +200,7 @@ def _http(inputs: Any, headers: Mapping[str, str] | None, body: bytes | None) ->
     """The input of an HTTP request with other headers, or another body."""
     if not isinstance(inputs, Mapping):
         raise HookError(f"op.replace(inputs=...) takes a mapping, not {type(inputs).__name__}")
-    named = None if headers is None else {str(name).lower(): value for name, value in headers.items()}
+    named = None if headers is None else {exact_text(name).lower(): value for name, value in headers.items()}
     asked = {"headers": named, "body": body}
     given = cast("Mapping[str, Any]", inputs)
     return {**given, **{name: value for name, value in asked.items() if value is not None}}

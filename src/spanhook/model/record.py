@@ -5,7 +5,7 @@ Hooks never get it: each run of a hook gets its own view, an ``Operation``.
 
 import weakref
 from array import array
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from itertools import count
 from types import MappingProxyType
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from spanhook.model._later import Later
 from spanhook.model._rewriting import Rewritten
 from spanhook.model.adapter import Adapter, Args, Attributes, Chunks, Kwargs, Withheld
 from spanhook.model.decision import DecisionRecord
-from spanhook.model.encoding import encodable, make_encodable
+from spanhook.model.encoding import encodable, exact_text, make_encodable
 from spanhook.model.identity import NOBODY, Identity, identity_of
 from spanhook.model.request import Request
 from spanhook.model.usage import Leaves, Usage
@@ -239,30 +239,43 @@ class Record(End):
 
     @property
     def name(self) -> str:
-        return str(self.attributes.get(self.adapter.target_key, ""))
+        name = self.attributes.get(self.adapter.target_key, "")
+        return name if type(name) is str else exact_text(name)
 
     @property
     def model(self) -> str:
-        return str(self.attributes.get(semconv.GEN_AI_REQUEST_MODEL, ""))
+        model = self.attributes.get(semconv.GEN_AI_REQUEST_MODEL, "")
+        return model if type(model) is str else exact_text(model)
 
     @property
     def provider(self) -> str:
         told = self.attributes.get(semconv.GEN_AI_PROVIDER_NAME)
-        return "" if told is None or told == semconv.UNKNOWN_PROVIDER else str(told)
+        return "" if told is None or told == semconv.UNKNOWN_PROVIDER else exact_text(told)
 
     @property
     def event(self) -> str:
         """Kind and phase, such as ``tool.execute.pre``."""
         return f"{self.kind}.{self.phase}"
 
-    def works_on(self, names: frozenset[str]) -> bool:
+    def works_on(self, names: Container[str]) -> bool:
         """Whether its name, or one of its names, is or may be in ``names``."""
         if self.name in names:
             return True
         if self.adapter.names is None:
             return False
+        several = self.names
+        return several is None or any(name in names for name in several)
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """``name``, and its other names, such as a tool's at its server; ``None`` if these cannot be known."""
+        name = self.name
+        if self.adapter.names is None:
+            return (name,)
         several = self.adapter.names(self.instance, self.args, self.kwargs)
-        return several is None or not names.isdisjoint(several)
+        if several is None:
+            return None
+        return (name, *sorted(one for one in map(exact_text, several) if one != name))
 
     @property
     def root(self) -> "Record":
@@ -337,7 +350,7 @@ class Record(End):
 
     @property
     def _answered_by(self) -> str:
-        return str((self.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL) or self.model)
+        return exact_text((self.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL)) or self.model
 
     # ----------------------------------------------------------------- its progress
 
@@ -356,8 +369,7 @@ class Record(End):
         self.args, self.kwargs = rewritten.args, rewritten.kwargs
         self.modified = tuple(dict.fromkeys((*self.modified, *rewritten.fields)))
         if rewritten.model != self.model:
-            self.attributes[semconv.GEN_AI_REQUEST_MODEL] = rewritten.model
-            model = encodable(rewritten.model)
+            model = self.attributes[semconv.GEN_AI_REQUEST_MODEL] = encodable(rewritten.model)
             self.span.set_attribute(semconv.GEN_AI_REQUEST_MODEL, model)
             if self.adapter.naming_key == semconv.GEN_AI_REQUEST_MODEL and not self.foreign:
                 self.span.update_name(f"{self.attributes[semconv.GEN_AI_OPERATION_NAME]} {model}")

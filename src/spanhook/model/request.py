@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from spanhook.errors import HookError
 from spanhook.model.copying import copied
+from spanhook.model.encoding import exact_text
 
 _HTTP = {"method", "path", "headers"}
 """What the input of every HTTP request has."""
@@ -38,9 +39,9 @@ class Request:
     ) -> None:
         self.messages = messages if messages is not None else []
         self.system = system
-        self.tools = tools if tools is not None else []
+        self.tools = [exact_text(one) for one in tools] if tools else []
         self.arguments = arguments if arguments is not None else {}
-        self.model = model
+        self.model = model if type(model) is str else exact_text(model)
         self._inputs, self._tool_definitions = inputs, tool_definitions
         self._lent = {"inputs", "tool_definitions"}
 

@@ -6,7 +6,7 @@ from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from spanhook.diagnostics import internal
-from spanhook.model import Operation, RunFacts, Usage, copied, words
+from spanhook.model import Operation, RunFacts, Usage, copied, exact_text, words
 from spanhook.runs.user import User, user_of
 
 T = TypeVar("T")
@@ -118,8 +118,8 @@ def _first(sources: tuple[Mapping[str, Any], ...], name: str) -> str:
     """The first id of this name, as a string; empty if there is none."""
     for source in sources:
         found = source.get(name)
-        if isinstance(found, str | int | UUID) and not isinstance(found, bool) and str(found):
-            return str(found)
+        if isinstance(found, str | int | UUID) and not isinstance(found, bool) and found != "":
+            return exact_text(found)
     return ""
 
 

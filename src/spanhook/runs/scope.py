@@ -7,7 +7,7 @@ from uuid import UUID
 
 from spanhook.engine import OperationBlock, OwnOperation, operation_for
 from spanhook.errors import ConfigurationError
-from spanhook.model import RunFacts, asheds, sheds
+from spanhook.model import RunFacts, asheds, exact_text, sheds
 from spanhook.runs.user import User, user_of
 
 
@@ -106,4 +106,4 @@ def run_scope(
 def _id(label: str, value: Any) -> str:
     if not isinstance(value, str | UUID):
         raise ConfigurationError(f"run_scope({label}={value!r}): expected a string or a UUID")
-    return str(value)
+    return exact_text(value)

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NoReturn, cast
 
+from spanhook.model import exact_text
+
 _FIELDS = ("identity", "display_name", "email", "org_id", "permissions")
 
 
@@ -73,12 +75,12 @@ def user_of(given: object) -> User:
     if isinstance(given, User):
         return given
     if isinstance(given, str):
-        return User(given)
+        return User(exact_text(given))
     fields = {name: value for name, value in _fields(given).items() if name.isidentifier()}
     identity = fields.pop("identity", "")
     permissions = fields.pop("permissions", None) or ()
     further: dict[str, Any] = {name: value for name, value in fields.items() if name not in _TAKEN}
-    return User("" if identity is None else str(identity), permissions=permissions, **further)
+    return User(exact_text(identity), permissions=permissions, **further)
 
 
 def _fields(given: Any) -> dict[str, Any]:

@@ -25,6 +25,9 @@ from spanhook.telemetry._lean_span import LeanSpan, check, fill
 from spanhook.telemetry._measure import measure
 from spanhook.telemetry.pipeline import Telemetry
 
+_NAMED = ("tool.execute", "agent.delegate")
+"""Kinds of operations that may have several names."""
+
 
 def report(op: Record, telemetry: Telemetry) -> None:
     """End the span of ``op``, record its histograms and emit its events; a failure in one does not affect the others.
@@ -129,6 +132,8 @@ def _end_attributes(op: Record, telemetry: Telemetry, attributes: dict[str, Any]
     if telemetry.naming.newest and semconv.GEN_AI_RESPONSE_FINISH_REASONS not in attributes and _broke_off(op):
         choices = op.attributes.get(semconv.GEN_AI_REQUEST_CHOICE_COUNT, 1)
         attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = ("error",) * (choices if 0 < choices <= 128 else 1)
+    if op.adapter.names is not None and not op.adapter.block and op.kind in _NAMED and len(names := _names(op)) > 1:
+        attributes[semconv.NAMES] = tuple(map(encodable, names))
     if op.in_hook:
         attributes[semconv.IN_HOOK] = True
     if op.modified:
@@ -138,6 +143,14 @@ def _end_attributes(op: Record, telemetry: Telemetry, attributes: dict[str, Any]
     if op.agent and op.kind == "tool.execute":
         attributes[semconv.GEN_AI_AGENT_NAME] = op.agent
     return attributes
+
+
+def _names(op: Record) -> tuple[str, ...]:
+    try:
+        return op.names or ()
+    except Exception as error:
+        internal.report("extract.names", error)
+        return ()
 
 
 def _broke_off(op: Record) -> bool:

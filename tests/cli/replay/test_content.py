@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from spanhook import Hooks, Operation, Reject
+from spanhook.hooks.tool_policy import ToolPolicy
 from tests.cli.replay.asking import decided
 from tests.cli.replay.lines import line, span
 
@@ -149,6 +150,13 @@ def test_content_that_was_cut_off(tmp_path: Path) -> None:
         span(at=1, gen_ai__tool__call__result="it was the best of ti…"),
     )
     assert [one[::2] for one in decided(hooks, tmp_path, line(*cut))] == [("asked", "unknown"), ("answered", "unknown")]
+
+
+def test_a_tool_is_known_by_each_of_its_names(tmp_path: Path) -> None:
+    hooks = Hooks(ToolPolicy([{"deny": ["Delete Account"]}]))
+
+    call = span(gen_ai__tool__name="delete_account", spanhook__names=["delete_account", "Delete Account"])
+    assert [one[2] for one in decided(hooks, tmp_path, line(call))] == ["reject"]
 
 
 def test_a_call_to_several_namespaces(tmp_path: Path) -> None:

@@ -44,5 +44,5 @@ def test_the_page_shows_them_beside_definitions_to_their_tenant(tmp_path: Path) 
         text = own.open("/hooks")
         assert "<b>mine llm.call shadow 5 acme box:7" in text
         assert "<b>mine" not in own.page.text
-        assert "does not enforce all of it: hook_1 : its handler is missing" in text
+        assert "reports: hook_1 : its handler is missing" in text
         assert "globex" not in text

@@ -88,7 +88,7 @@ def rows(library: str) -> list[Row]:
             subject.kind,
         )
         for subject in (*module.SUBJECTS, *getattr(module, "MORE", ()))
-        for way in ways_of(subject)
+        for way in ways_of(subject, library)
     ]
     ungated = getattr(module, "UNGATED", ())
     return found + [Row(one.name, "", checks_of_ungated(one), "documented as not gated") for one in ungated]

@@ -16,6 +16,7 @@ COLUMNS = {
     "denied": "a call that a hook refuses is not made, and its operation alone says so",
     "async": "async hooks run before, around and after it, and can refuse it",
     "timeout": "a gate that takes too long refuses it, or lets it through if it fails open",
+    "named": "names that are members of an Enum are known to hooks by their characters",
     "rewritten": "if a hook rewrites a request, the rewritten one arrives",
     "answered": "if a hook answers in its place, it is not made, and the caller gets the answer",
     "held": "if a hook replaces an answer, only the replacement gets out, from streams too",

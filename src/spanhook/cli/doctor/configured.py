@@ -1,10 +1,24 @@
 """The configuration file as ``spanhook run`` would find it, and what is wrong with it."""
 
+from collections.abc import Iterator
+
 from spanhook.bootstrap import Wanted
 from spanhook.cli.doctor.report import Finding
 from spanhook.config import ConfigurationFile, load_file
 from spanhook.errors import ConfigurationError, ConfigurationFileError
 from spanhook.settings import Settings
+
+
+def reported(file: ConfigurationFile | None) -> Iterator[Finding]:
+    """What running processes report to the control plane that the file names."""
+    if file is None or file.configuration.control_plane is None:
+        return
+    try:
+        from spanhook.control_plane import problems
+
+        yield from (Finding("warning", where, what) for where, what in problems(file))
+    except ConfigurationError as error:
+        yield Finding("note", "control_plane", str(error))
 
 
 def configured(wanted: Wanted) -> tuple[ConfigurationFile | None, Settings, list[Finding]]:

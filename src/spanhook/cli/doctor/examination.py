@@ -10,7 +10,7 @@ from importlib import metadata
 from typing import Any
 
 from spanhook.bootstrap import Wanted, read_environment
-from spanhook.cli.doctor.configured import configured
+from spanhook.cli.doctor.configured import configured, reported
 from spanhook.cli.doctor.loader import loader
 from spanhook.cli.doctor.others import others
 from spanhook.cli.doctor.report import Finding, HookFound, Library, Report, SignalFound, Telemetry
@@ -52,6 +52,7 @@ def examination(environ: Mapping[str, str], **given: Any) -> Report:
         *examine(environ),
         *loader(environ),
         *_prices(),
+        *reported(file),
     ]
     return Report(
         spanhook=__version__,

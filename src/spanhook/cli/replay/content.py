@@ -133,7 +133,7 @@ class Content:
         span: What was recorded.
 
     Attributes:
-        names: What a call to a store works on.
+        names: What a call to a store works on; the names of a tool that has several.
         rewriters: Hooks that rewrote the request then and have not run yet now. Until they have, what the request said
             before is not known: the recording has it as the last of them left it.
         replacers: The same for the result.
@@ -143,7 +143,10 @@ class Content:
     def __init__(self, span: RecordedSpan) -> None:
         self._found = span.attributes
         self.kind = str(span.attributes[semconv.KIND])
-        self.names = tuple(str(span.attributes.get(semconv.MEMORY_NAMESPACE, "")).split(","))
+        named: Any = span.attributes.get(semconv.NAMES)
+        if type(named) is not tuple:
+            named = str(span.attributes.get(semconv.MEMORY_NAMESPACE, "")).split(",")
+        self.names = tuple(map(str, cast("tuple[Any, ...]", named)))
         modified: Any = span.attributes.get(semconv.MODIFIED)
         self._modified = frozenset(map(str, cast("tuple[Any, ...]", modified) if type(modified) is tuple else ()))
         self.fault = ""

@@ -132,7 +132,7 @@ def _start(_content: Content, _args: Args, _kwargs: Kwargs) -> dict[str, Any]:
 
 
 def _names(content: Content, _args: Args, _kwargs: Kwargs) -> frozenset[str]:
-    """The namespaces that one call to a store works on."""
+    """The namespaces that one call to a store works on; the names of a tool that has several."""
     return frozenset(content.names)
 
 
@@ -160,13 +160,16 @@ def _fault(result: Any) -> str:
     return result.content.fault if isinstance(result, Result) else ""
 
 
+_NAMED = ("memory.store", "tool.execute", "agent.delegate")
+
+
 @cache
 def _adapter(kind: str) -> Adapter:
     return Adapter(
         kind=cast("semconv.Kind", kind),
         layer="recording",
         start=_start,
-        names=_names if kind == "memory.store" else None,
+        names=_names if kind in _NAMED else None,
         request=_request,
         rewrite=_rewrite,
         takes=_FIELDS,

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from spanhook.hooks.remote_policy._facts import Facts
 from spanhook.hooks.remote_policy._verdict import Unsendable
+from spanhook.model import exact_text
 
 Message = dict[str, Any]
 _CALL_ID = "call"
@@ -78,7 +79,7 @@ def chat(messages: Iterable[Message]) -> list[Message]:
     """Messages in the form of OpenAI's chat completions."""
     made: list[Message] = []
     for message in messages:
-        role = str(message.get("role", "user"))
+        role = exact_text(message.get("role", "user"))
         said: list[str] = []
         calls: list[Message] = []
         for part in _parts(message):
@@ -86,7 +87,7 @@ def chat(messages: Iterable[Message]) -> list[Message]:
                 case "text" | "reasoning":
                     said.append(as_text(part.get("content", "")))
                 case "tool_call":
-                    function = {"name": str(part.get("name", "")), "arguments": as_text(part.get("arguments"))}
+                    function = {"name": exact_text(part.get("name", "")), "arguments": as_text(part.get("arguments"))}
                     calls.append({"id": str(part.get("id") or _CALL_ID), "type": "function", "function": function})
                 case "tool_call_response":
                     answered = {"role": "tool", "tool_call_id": str(part.get("id") or _CALL_ID)}
@@ -112,14 +113,14 @@ def guarded(messages: Iterable[Message]) -> list[Message]:
                 case "reasoning":
                     parts.append({"thinking": as_text(part.get("content", ""))})
                 case "tool_call":
-                    call = {"id": str(part.get("id") or ""), "name": str(part.get("name", ""))}
+                    call = {"id": str(part.get("id") or ""), "name": exact_text(part.get("name", ""))}
                     parts.append({"tool_call": {**call, "input_json": _base64(part.get("arguments"))}})
                 case "tool_call_response":
                     answered = {"tool_call_id": str(part.get("id") or ""), "is_error": False}
                     parts.append({"tool_result": {**answered, "content": as_text(part.get("response"))}})
                 case _:
                     raise _unsendable(part)
-        role = str(message.get("role", "user"))
+        role = exact_text(message.get("role", "user"))
         made.append({"role": role if role in ("assistant", "tool") else "user", "parts": parts})
     return made
 

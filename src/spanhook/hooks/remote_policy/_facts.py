@@ -45,6 +45,7 @@ _REQUEST: dict[str, Callable[[Operation], Any]] = {
     "tools": lambda op: op.request.tools,
     "arguments": lambda op: op.request.arguments or _only_input(op),
     "inputs": lambda op: None if op.kind == "request" else op.request.inputs,  # it has all headers
+    "names": lambda op: list(op.names),
     "model": lambda op: op.request.model or op.model,
     "provider": lambda op: op.provider,
     "agent": lambda op: op.agent,

@@ -8,6 +8,7 @@ from spanhook.hooks.remote_policy import _reading as reading
 from spanhook.hooks.remote_policy._chat import conversation, guarded
 from spanhook.hooks.remote_policy._facts import Facts
 from spanhook.hooks.remote_policy._verdict import UnreadableAnswer, Verdict
+from spanhook.model import exact_text
 
 _TRANSFORMED = ("messages", "system_prompt", "tools", "output", "conversation_preview")
 
@@ -26,7 +27,7 @@ class Grafana:
         if system:
             asked["system_prompt"] = system
         if facts.items("tools"):
-            asked["tools"] = [{"name": str(name)} for name in facts.items("tools")]
+            asked["tools"] = [{"name": exact_text(name)} for name in facts.items("tools")]
         context: dict[str, Any] = {"model": {"provider": facts.text("provider"), "name": facts.text("model")}}
         if facts.text("agent"):
             context["agent_name"] = facts.text("agent")

@@ -6,6 +6,7 @@ from typing import Any
 from agent_framework import Content
 
 from spanhook.instrument.wire import decoded, encoded
+from spanhook.model import exact_text
 
 Part = dict[str, Any]
 _HIDDEN = {"additional_properties", "annotations", "raw_representation"}
@@ -72,7 +73,7 @@ def content_of(part: Part) -> Any:
     if kind == "tool_call":
         arguments = part.get("arguments")
         arguments = arguments if isinstance(arguments, Mapping | str) else {}
-        return Content.from_function_call(str(part.get("id") or ""), str(part.get("name") or ""), arguments=arguments)
+        return Content.from_function_call(str(part.get("id") or ""), exact_text(part.get("name")), arguments=arguments)
     if kind == "tool_call_response":
         return Content.from_function_result(str(part.get("id") or ""), result=encoded(part.get("response", "")))
     if kind == "uri":

@@ -7,7 +7,7 @@ from typing import Any, cast
 from spanhook import semconv
 from spanhook.instrument.addresses import address_of
 from spanhook.instrument.parameters import PARAMETERS, note_parameter
-from spanhook.model import Attributes, Kwargs
+from spanhook.model import Attributes, Kwargs, exact_text
 
 PROVIDER = "microsoft.agent_framework"
 """What the library calls itself in its own spans."""
@@ -80,7 +80,7 @@ def describe(client: Any, kwargs: Kwargs) -> Attributes:
 
 def name_of(agent: Any) -> str:
     """An agent's name; its class's if it has none."""
-    return str(getattr(agent, "name", None) or type(agent).__name__)
+    return exact_text(getattr(agent, "name", None)) or type(agent).__name__
 
 
 def instructions_in(options: Any) -> str:

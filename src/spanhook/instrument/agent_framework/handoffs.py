@@ -11,7 +11,7 @@ from agent_framework import FunctionTool
 from spanhook import semconv
 from spanhook.instrument.agent_framework.describing import PROVIDER
 from spanhook.instrument.signatures import Signature
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Request, current_record
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Request, current_record, exact_text
 
 CALL = Signature("context", "call_next")
 
@@ -19,7 +19,7 @@ CALL = Signature("context", "call_next")
 def _target(instance: Any, args: Args, kwargs: Kwargs) -> str:
     """The agent that is handed over to; empty if the tool stands for none."""
     function = getattr(CALL.given(args, kwargs, "context"), "function", None)
-    return str(instance._handoff_functions.get(getattr(function, "name", None)) or "")
+    return exact_text(instance._handoff_functions.get(getattr(function, "name", None)))
 
 
 def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:

@@ -19,7 +19,7 @@ from agent_framework import (
 from spanhook.instrument.agent_framework.contents import Part, content_of, part_of
 from spanhook.instrument.wire import messages_in, rewrite_objects
 from spanhook.model import Message as Said
-from spanhook.model import copied, copies
+from spanhook.model import copied, copies, exact_text
 
 _EXPECTED = "an answer is text, a message or a response of the library's, or messages in role/parts form"
 _RAW = "raw_representation"
@@ -52,7 +52,7 @@ def read(message: Any) -> Said:
         return {"role": "user", "parts": [{"type": "text", "content": message}]}
     if isinstance(message, Mapping):
         return _of_text(message)
-    return {"role": str(message.role), "parts": [part_of(one) for one in message.contents]}
+    return {"role": exact_text(message.role), "parts": [part_of(one) for one in message.contents]}
 
 
 def _of_text(message: Mapping[str, Any]) -> Said:
@@ -88,7 +88,7 @@ def written(message: Mapping[str, Any], like: Any = None) -> Any:
     told = _of_text(message)
     like = like if isinstance(like, Message) else None
     contents = list(_contents(told["parts"] or (), like))
-    role = str(told.get("role") or "user")
+    role = exact_text(told.get("role")) or "user"
     if like is None:
         return Message(role, contents)
     twin = copy.copy(like)

@@ -25,7 +25,19 @@ from spanhook.instrument.agent_framework.streams import handing
 from spanhook.instrument.agent_framework.texts import TEXTS
 from spanhook.instrument.layers import AGENT_FRAMEWORK_MODEL
 from spanhook.instrument.wire import last_text, one_prompt
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, Usage, current_record
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Kwargs,
+    Message,
+    Request,
+    Usage,
+    current_record,
+    exact_text,
+)
 
 
 def chosen(_instance: Any, _args: Args, kwargs: Kwargs) -> Adapter:
@@ -59,7 +71,7 @@ def _described(tool: Any) -> Mapping[str, Any]:
 def _name(tool: Mapping[str, Any]) -> str:
     function = tool.get("function")
     named = function if isinstance(function, Mapping) else tool
-    return str(named.get("name") or tool.get("type"))
+    return exact_text(named.get("name") or tool.get("type"))
 
 
 def model_request(instance: Any, _args: Args, kwargs: Kwargs) -> Request:

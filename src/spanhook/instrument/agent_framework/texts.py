@@ -4,7 +4,7 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from spanhook.model import ChunkText, Leaf, Route
+from spanhook.model import ChunkText, Leaf, Route, exact_text
 
 _TEXT = frozenset(("text", "text_reasoning"))
 _WITHOUT_TEXT = frozenset(("usage",))
@@ -43,7 +43,7 @@ class UpdateTexts:
 def _place(route: Route) -> tuple[int, str]:
     """Which content a text is in, and where there."""
     _, place, name = route
-    return int(place), str(name)
+    return int(place), exact_text(name)
 
 
 def _arguments(content: Any, route: Route) -> Iterable[Leaf]:

@@ -27,6 +27,7 @@ from spanhook.model import (
     Record,
     Request,
     current_record,
+    exact_text,
     gated_by,
     in_order,
 )
@@ -136,12 +137,12 @@ def tool_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwarg
 
 def tool_names(instance: Any, _args: Args, _kwargs: Kwargs) -> frozenset[str]:
     """A tool's name, and the one that it has at its server."""
-    return frozenset(one for one in (str(instance.name), _remote_name(instance)) if one)
+    return frozenset(one for one in (exact_text(instance.name), _remote_name(instance)) if one)
 
 
 def tool_start(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
     attributes: Attributes = {
-        semconv.GEN_AI_TOOL_NAME: str(instance.name),
+        semconv.GEN_AI_TOOL_NAME: exact_text(instance.name),
         semconv.GEN_AI_TOOL_TYPE: "extension" if _remote_name(instance) else "function",
     }
     call_id, description = kwargs.get("tool_call_id"), instance.description

@@ -18,7 +18,18 @@ from spanhook.instrument.agent_framework.responses import output_of
 from spanhook.instrument.agent_framework.streams import handing
 from spanhook.instrument.identities import ids_in
 from spanhook.instrument.signatures import Signature
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Record, Request, Usage, current_record
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Kwargs,
+    Message,
+    Record,
+    Request,
+    Usage,
+    current_record,
+    exact_text,
+)
 
 CALL = Signature("message")
 
@@ -29,7 +40,7 @@ def chosen(_instance: Any, _args: Args, kwargs: Kwargs) -> Adapter:
 
 def run_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
     named = getattr(instance, "name", None) or getattr(instance, "id", None)
-    return {semconv.GEN_AI_WORKFLOW_NAME: str(named or type(instance).__name__)}
+    return {semconv.GEN_AI_WORKFLOW_NAME: exact_text(named) or type(instance).__name__}
 
 
 def _messages(given: Any) -> list[Message]:

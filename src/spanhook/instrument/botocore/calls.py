@@ -21,7 +21,7 @@ from spanhook.instrument.formats.bedrock import (
 from spanhook.instrument.formats.openai import Chat
 from spanhook.instrument.layers import BOTOCORE
 from spanhook.instrument.wire import Fields, Format, Transport, adapted, fields_of, list_of
-from spanhook.model import Adapter, Args, Kwargs
+from spanhook.model import Adapter, Args, Kwargs, exact_text
 
 SERVICE = "bedrock-runtime"
 
@@ -99,7 +99,7 @@ def chooser(layer: str, converse: Transport, invoked: Transport) -> Callable[[An
 
     def by_body(given: dict[str, Any]) -> Adapter:
         body = settle_body(given)
-        return forms[form_of(str(given.get("modelId")), body)]
+        return forms[form_of(exact_text(given.get("modelId")), body)]
 
     operations: dict[Any, Callable[[dict[str, Any]], Adapter]] = {
         "Converse": by_parameters,

@@ -20,7 +20,7 @@ from spanhook.instrument.claude_agent_sdk.tools import (
     agent_of,
     tool_amend,
 )
-from spanhook.model import Adapter, Opening
+from spanhook.model import Adapter, Opening, exact_text
 
 Said = dict[str, Any]
 """What a hook answers the program."""
@@ -161,7 +161,7 @@ class Call:
         if lasting is None or not lasting.open:
             return result, None
         if self.run is not None and in_background(result):
-            self.agent_id = str(result.get("agentId") or "")
+            self.agent_id = exact_text(result.get("agentId"))
         else:
             await self.end_run(result)
         await lasting.end()

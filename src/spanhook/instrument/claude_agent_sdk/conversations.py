@@ -9,7 +9,7 @@ from spanhook.instrument.claude_agent_sdk.calls import Call
 from spanhook.instrument.claude_agent_sdk.lasting import Lasting
 from spanhook.instrument.claude_agent_sdk.models import Answer, Thread
 from spanhook.instrument.claude_agent_sdk.sums import Sums
-from spanhook.model import Opening
+from spanhook.model import Opening, exact_text
 
 MAIN = ""
 """The key of the program's own conversation; those of its agents have the id of the call that started them."""
@@ -59,12 +59,12 @@ class Conversations:
     def note_agent(self, agent_id: Any, key: str) -> None:
         """Note the conversation of an agent."""
         if agent_id and key != MAIN:
-            self._keys[str(agent_id)] = key
+            self._keys[exact_text(agent_id)] = key
 
     def gated(self, given: Mapping[str, Any]) -> Asked:
         """Note that the program asks whether a tool may be used."""
-        key = self._keys.get(str(given.get("agent_id")), MAIN)
-        asked = Asked(key, str(given.get("tool_name")), given.get("tool_input") or {})
+        key = self._keys.get(exact_text(given.get("agent_id")), MAIN)
+        asked = Asked(key, exact_text(given.get("tool_name")), given.get("tool_input") or {})
         asked = self.asked.setdefault(str(given.get("tool_use_id")), asked)
         asked.gated = True
         return asked
@@ -106,11 +106,11 @@ class Conversations:
         """The model has answered; returns why hooks refuse that it was called, or ``None``."""
         thread, refused = self._thread(key), None
         if thread.is_new(message):
-            refused = await self.ask(key, None, str(message.get("model") or ""))
+            refused = await self.ask(key, None, exact_text(message.get("model")))
         thread.hear(message)
         for block in message.get("content") or ():
             if block.get("type") == "tool_use":
-                asked = Asked(key, str(block.get("name")), block.get("input") or {})
+                asked = Asked(key, exact_text(block.get("name")), block.get("input") or {})
                 self.asked.setdefault(str(block.get("id")), asked)
         return refused
 

@@ -17,7 +17,7 @@ from spanhook.errors import HookError
 from spanhook.instrument.claude_agent_sdk.lasting import Lasting
 from spanhook.instrument.claude_agent_sdk.turns import MESSAGES, PROVIDER, body_of
 from spanhook.instrument.layers import CLAUDE_MODEL
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Opening, Request, Usage
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Opening, Request, Usage, exact_text
 
 
 class Answer:
@@ -45,7 +45,7 @@ class Answer:
 
     @property
     def answered_by(self) -> str:
-        return str(self.message.get("model") or self.model)
+        return exact_text(self.message.get("model") or self.model)
 
     def hear(self, message: Mapping[str, Any]) -> None:
         """Take the next blocks of the message."""

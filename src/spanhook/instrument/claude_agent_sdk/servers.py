@@ -10,6 +10,7 @@ from spanhook.instrument.claude_agent_sdk.calls import Call, reason_of, stops
 from spanhook.instrument.claude_agent_sdk.sessions import Session
 from spanhook.instrument.claude_agent_sdk.tools import Use
 from spanhook.instrument.in_process import sent
+from spanhook.model import exact_text
 
 _CALL_ID = "claudecode/toolUseId"
 Handle = Callable[..., Awaitable[Any]]
@@ -28,7 +29,8 @@ async def handled(session: Session, server: str, message: Any, handle: Handle) -
     call_id = str((params.get("_meta") or {}).get(_CALL_ID) or "")
     call = session.uses.calls.get(call_id)
     if call is None or call.given != given or not (call.answer is not None or (call.lasting and call.lasting.open)):
-        use = Use(f"mcp__{server}__{params.get('name')}", call_id, local=True)
+        name = exact_text(params.get("name"))
+        use = Use(f"mcp__{server}__{name}", call_id, local=True)
         return await _gated(session, session.uses.call(use, call), given, server, message, handle)
     if call.answer is not None:
         return _result(message, call.answer)

@@ -16,7 +16,7 @@ from spanhook.instrument.claude_agent_sdk.lasting import Lasting
 from spanhook.instrument.claude_agent_sdk.refused import Refused
 from spanhook.instrument.claude_agent_sdk.turns import NAME, TURN, Turn
 from spanhook.instrument.claude_agent_sdk.uses import Uses
-from spanhook.model import Opening, copied
+from spanhook.model import Opening, copied, exact_text
 
 streaming: ContextVar[bool] = ContextVar("spanhook_prompts_streaming", default=False)
 """Prompts come from a stream: nobody waits for them to be written, so a refusal comes where messages are read."""
@@ -43,9 +43,9 @@ class Session:
 
     def __init__(self, opening: Opening, options: Any) -> None:
         self._opening = opening
-        self._agent = str((getattr(options, "extra_args", None) or {}).get("agent") or NAME)
-        self._session_id = str(getattr(options, "resume", None) or "")
-        self._talks = Conversations(opening, str(getattr(options, "model", None) or ""))
+        self._agent = exact_text((getattr(options, "extra_args", None) or {}).get("agent")) or NAME
+        self._session_id = exact_text(getattr(options, "resume", None))
+        self._talks = Conversations(opening, exact_text(getattr(options, "model", None)))
         self._query: Any = None
         self._turns: list[Lasting] = []
         self._behind: list[Lasting] = []
@@ -114,8 +114,8 @@ class Session:
             await self._end_taken_in()
         if said.get("subtype") != "init":
             return
-        self._session_id = str(said.get("session_id") or self._session_id)
-        self._talks.model = str(said.get("model") or self._talks.model)
+        self._session_id = exact_text(said.get("session_id") or self._session_id)
+        self._talks.model = exact_text(said.get("model") or self._talks.model)
         if not self._turns:  # the program goes on by itself, such as with what an agent in the background has found
             turn = await self._begin("")
             if not turn.went:
@@ -174,7 +174,7 @@ class Session:
         if asked.get("subtype") != "hook_callback":
             return
         given: Mapping[str, Any] = asked.get("input") or {}
-        event, request_id = str(given.get("hook_event_name")), str(said.get("request_id"))
+        event, request_id = exact_text(given.get("hook_event_name")), str(said.get("request_id"))
         if not isinstance(self._callback(str(asked.get("callback_id"))), Ours):
             self.uses.asked(event, given, request_id)
         elif event == "PreToolUse":

@@ -18,6 +18,7 @@ from spanhook.model import (
     Message,
     Request,
     current_record,
+    exact_text,
     in_order,
 )
 
@@ -156,7 +157,7 @@ TOOL_USED = Adapter(
 
 def agent_of(given: Mapping[str, Any]) -> str:
     """The sort of agent that is to be started."""
-    return str(given.get("subagent_type") or DEFAULT_AGENT)
+    return exact_text(given.get("subagent_type")) or DEFAULT_AGENT
 
 
 def delegation_start(_use: Use, args: Args, _kwargs: Kwargs) -> Attributes:

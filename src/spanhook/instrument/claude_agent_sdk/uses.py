@@ -17,7 +17,7 @@ from spanhook.instrument.claude_agent_sdk.conversations import MAIN, Conversatio
 from spanhook.instrument.claude_agent_sdk.lasting import Lasting
 from spanhook.instrument.claude_agent_sdk.theirs import Theirs
 from spanhook.instrument.claude_agent_sdk.tools import Use
-from spanhook.model import Opening
+from spanhook.model import Opening, exact_text
 
 EVENTS = ("PreToolUse", "PostToolUse", "PostToolUseFailure", "SubagentStop")
 """The events of the program that a hook of ours is bound to."""
@@ -79,7 +79,7 @@ class Uses:
             given: What it asks.
             stopped: Why the turn is being stopped, if it is.
         """
-        name, call_id = str(given.get("tool_name")), str(given.get("tool_use_id"))
+        name, call_id = exact_text(given.get("tool_name")), str(given.get("tool_use_id"))
         theirs = await self._answers("PreToolUse", given)
         if theirs.denied:
             return {}, None
@@ -106,7 +106,7 @@ class Uses:
         call_id, result = str(given.get("tool_use_id")), given.get("tool_response")
         theirs = await self._answers("PostToolUse", given)
         result = result if theirs.output is None else theirs.output
-        call = self.calls.pop(call_id, None) or self.call(Use(str(given.get("tool_name")), call_id))
+        call = self.calls.pop(call_id, None) or self.call(Use(exact_text(given.get("tool_name")), call_id))
         call.use.result = result
         refused = await self._checked(call, dict(given.get("tool_input") or {}))
         if refused is not None:

@@ -10,7 +10,7 @@ from spanhook import semconv
 from spanhook.instrument.crewai.arguments import CACHED
 from spanhook.instrument.crewai.arguments import DELEGATED as CALL
 from spanhook.instrument.crewai.runs import PROVIDER, name_of, run_output, text_of
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Request, current_record
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Request, current_record, exact_text
 
 
 def _coworker(tool: Any, args: Args, kwargs: Kwargs) -> Any:
@@ -38,7 +38,7 @@ def delegation_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
 def delegation_names(instance: Any, args: Args, kwargs: Kwargs) -> frozenset[str]:
     """The role as it was written, and with a crew's inputs in it."""
     coworker = _coworker(instance, args, kwargs)
-    return frozenset((name_of(coworker), str(coworker.role).strip()))
+    return frozenset((name_of(coworker), exact_text(coworker.role).strip()))
 
 
 def delegation_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:

@@ -24,6 +24,7 @@ from spanhook.model import (
     Message,
     Request,
     current_record,
+    exact_text,
     gated_by,
 )
 
@@ -69,7 +70,7 @@ def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
 
 def _names(instance: Any) -> tuple[str, str]:
     """Provider and model."""
-    provider, model = _provider(instance), str(getattr(instance, "model", "") or "")
+    provider, model = _provider(instance), exact_text(getattr(instance, "model", ""))
     first, slash, rest = model.partition("/")
     if slash and first.lower() == (provider or first).lower():
         provider, model = first, rest
@@ -78,7 +79,7 @@ def _names(instance: Any) -> tuple[str, str]:
 
 def _provider(instance: Any) -> str:
     """A model's provider; CrewAI takes it to be OpenAI for models that are not its own."""
-    provider = str(getattr(instance, "provider", "") or "")
+    provider = exact_text(getattr(instance, "provider", ""))
     own = any(f"{one.__module__}.".startswith(_OWN) for one in type(instance).__mro__)
     return provider if own or provider != "openai" else ""
 

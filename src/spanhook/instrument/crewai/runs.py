@@ -15,7 +15,7 @@ from spanhook.instrument.crewai.prompts import TAKES, request_of, rewritten
 from spanhook.instrument.crewai.refusals import aborted
 from spanhook.instrument.formats.openai import chat_message
 from spanhook.instrument.wire import encoded, messages_in, text_in
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, runs_on
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, exact_text, runs_on
 
 PROVIDER = "crewai"
 _OWN = ("crewai.agents.", "crewai.memory.", "crewai.experimental.")
@@ -23,7 +23,7 @@ _OWN = ("crewai.agents.", "crewai.memory.", "crewai.experimental.")
 
 
 def _named(name: Any, instance: Any) -> str:
-    return str(name or "").strip() or type(instance).__name__
+    return exact_text(name).strip() or type(instance).__name__
 
 
 def text_of(value: Any, expected: str) -> str:

@@ -7,16 +7,17 @@ from crewai.utilities.agent_utils import extract_tool_call_info
 from crewai.utilities.string_utils import sanitize_tool_name
 
 from spanhook.instrument.wire import decoded
+from spanhook.model import exact_text
 
 
 def named(name: Any) -> str:
     """A tool's name as models see it."""
-    return sanitize_tool_name(str(name or ""))
+    return sanitize_tool_name(exact_text(name))
 
 
 def names_of(*names: Any) -> frozenset[str]:
     """A tool's names: as models see it, and as it was given."""
-    return frozenset(one for name in names if name for one in (str(name), named(name)))
+    return frozenset(one for name in names if name for one in (exact_text(name), named(name)))
 
 
 def read(call: Any) -> tuple[str, str, dict[str, Any]] | None:

@@ -21,7 +21,18 @@ from spanhook.instrument.crewai.tools import (
     tool_output,
 )
 from spanhook.instrument.wire import encoded
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, current_record, in_order
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Kwargs,
+    Message,
+    current_record,
+    exact_text,
+    in_order,
+)
 
 try:
     from crewai.tools.tool_failure import ToolFailure
@@ -142,7 +153,7 @@ USE = replace(
 
 def _called(args: Args, kwargs: Kwargs) -> tuple[str, str, dict[str, Any]] | None:
     if "func_name" in kwargs:  # the executor that newer versions no longer have
-        return str(kwargs.get("call_id")), str(kwargs["func_name"]), arguments_in(kwargs.get("func_args"))
+        return str(kwargs.get("call_id")), exact_text(kwargs["func_name"]), arguments_in(kwargs.get("func_args"))
     return read(NATIVE.given(args, kwargs, "tool_call"))
 
 

@@ -19,6 +19,7 @@ from spanhook.model import (
     Message,
     Request,
     current_record,
+    exact_text,
     gated_by,
 )
 
@@ -51,7 +52,7 @@ def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
 
 def named(model: Any) -> tuple[str, str]:
     """Provider and model of a name."""
-    provider, slash, rest = str(model or "").partition("/")
+    provider, slash, rest = exact_text(model).partition("/")
     return (_PROVIDERS.get(provider, provider), rest) if slash else ("", provider)
 
 
@@ -92,7 +93,7 @@ def _read(request: Any) -> list[Any]:
     """The text of a request of DSPy's own type."""
     system = getattr(request, "system", None)
     messages: list[Any] = [{"role": "system", "content": _text(system)}] if system else []
-    given = ((str(getattr(one, "role", "user")), getattr(one, "parts", one)) for one in request.messages)
+    given = ((exact_text(getattr(one, "role", "user")), getattr(one, "parts", one)) for one in request.messages)
     return [*messages, *({"role": role, "content": _text(parts)} for role, parts in given)]
 
 

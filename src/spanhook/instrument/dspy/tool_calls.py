@@ -10,7 +10,7 @@ from dspy import Tool
 
 from spanhook import semconv
 from spanhook.instrument.dspy.tools import tool_output
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Request, in_order, with_first
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Request, exact_text, in_order, with_first
 
 _BETWEEN = ("spanhook.instrument.", "wrapt.", "dspy.adapters.types.tool")
 """Modules of the frames between ``look_up`` and where the call is made."""
@@ -61,7 +61,7 @@ def _arguments(instance: Any, args: Args, kwargs: Kwargs) -> dict[str, Any]:
 
 
 def call_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
-    attributes: Attributes = {semconv.GEN_AI_TOOL_NAME: str(instance.name), semconv.GEN_AI_TOOL_TYPE: "function"}
+    attributes: Attributes = {semconv.GEN_AI_TOOL_NAME: exact_text(instance.name), semconv.GEN_AI_TOOL_TYPE: "function"}
     call = getattr(instance, "id", None)
     if isinstance(call, str) and call:
         attributes[semconv.GEN_AI_TOOL_CALL_ID] = call

@@ -4,12 +4,12 @@ from typing import Any, cast
 
 from spanhook import semconv
 from spanhook.instrument.wire import encoded
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, in_order
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, exact_text, in_order
 
 
 def tool_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
     attributes: Attributes = {
-        semconv.GEN_AI_TOOL_NAME: str(instance.name),
+        semconv.GEN_AI_TOOL_NAME: exact_text(instance.name),
         semconv.GEN_AI_TOOL_TYPE: "function",
     }
     if isinstance(instance.desc, str) and instance.desc:

@@ -9,13 +9,13 @@ from spanhook.instrument.fast_agent.conversations import messages_carry, message
 from spanhook.instrument.fast_agent.lifecycle import PROVIDER
 from spanhook.instrument.fast_agent.messages import listed, read, read_all
 from spanhook.instrument.fast_agent.responses import note_cancelled
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, Usage
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, Usage, exact_text
 
 LAYER = "fast_agent.agent"
 
 
 def agent_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
-    return {semconv.GEN_AI_PROVIDER_NAME: PROVIDER, semconv.GEN_AI_AGENT_NAME: str(instance.name)}
+    return {semconv.GEN_AI_PROVIDER_NAME: PROVIDER, semconv.GEN_AI_AGENT_NAME: exact_text(instance.name)}
 
 
 def agent_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:

@@ -5,7 +5,7 @@ from typing import Any
 from spanhook import semconv
 from spanhook.instrument.fast_agent.messages import field
 from spanhook.instrument.parameters import PARAMETERS, note_parameter
-from spanhook.model import Attributes
+from spanhook.model import Attributes, exact_text
 
 _PROVIDERS = {
     "anthropic-vertex": "gcp.vertex_ai",
@@ -41,7 +41,7 @@ def parameter_of(instance: Any, given: Any, name: str, earlier: str = "") -> Any
 def model_of(instance: Any, given: Any) -> str:
     """The requested model: the call's own, or the model object's."""
     named = parameter_of(instance, given, "model") or getattr(instance, "model_name", None)
-    return str(named or provider_of(instance))
+    return exact_text(named or provider_of(instance))
 
 
 def instruction_of(instance: Any, given: Any) -> str:

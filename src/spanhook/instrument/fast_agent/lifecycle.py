@@ -14,7 +14,7 @@ from spanhook import semconv
 from spanhook.diagnostics import log
 from spanhook.instrument.fast_agent.arguments import LIFECYCLE as CALL
 from spanhook.instrument.originals import original
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Request
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Request, exact_text
 
 PROVIDER = "fast_agent"
 _PHASES = {"on_start": "start", "on_shutdown": "shutdown"}
@@ -28,7 +28,7 @@ def chosen(_instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
 def lifecycle_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
     return {
         semconv.GEN_AI_PROVIDER_NAME: PROVIDER,
-        semconv.GEN_AI_AGENT_NAME: str(instance.name),
+        semconv.GEN_AI_AGENT_NAME: exact_text(instance.name),
         semconv.LIFECYCLE_PHASE: _PHASES[CALL.given(args, kwargs, "hook_type")],
     }
 
@@ -53,7 +53,9 @@ def shutdown_prepare(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, 
 
 def shutdown_rejected(instance: Any, args: Args, kwargs: Kwargs, reason: str) -> Awaitable[None]:
     """The agent shuts down all the same, with its card's hook, once: what it holds must be released."""
-    log.warning("spanhook: agent %r: its shutdown was refused (%s); it shuts down anyway", str(instance.name), reason)
+    log.warning(
+        "spanhook: agent %r: its shutdown was refused (%s); it shuts down anyway", exact_text(instance.name), reason
+    )
     return (
         _nothing()
         if isinstance(args, Made)

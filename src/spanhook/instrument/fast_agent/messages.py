@@ -12,7 +12,7 @@ from fast_agent.mcp.prompt_message_extended import PromptMessageExtended
 from mcp import types
 
 from spanhook.instrument.wire import decoded, rewrite_objects, text_in
-from spanhook.model import Message, copied_model, copies
+from spanhook.model import Message, copied_model, copies, exact_text
 
 copies(PromptMessageExtended)(copied_model)
 
@@ -41,7 +41,7 @@ def read(message: Any) -> Message:
         return {"role": "user", "parts": [{"type": "text", "content": message}]}
     if isinstance(message, Mapping):
         return _of_text(message)
-    role = "tool" if getattr(message, "tool_results", None) else str(message.role)
+    role = "tool" if getattr(message, "tool_results", None) else exact_text(message.role)
     return {"role": role, "parts": list(_parts(message))}
 
 
@@ -156,7 +156,7 @@ def _written_calls(parts: Iterable[Part]) -> dict[str, Any]:
         str(part.get("id") or _FALLBACK): types.CallToolRequest(
             method="tools/call",
             params=types.CallToolRequestParams(
-                name=str(part.get("name") or ""), arguments=decoded(part.get("arguments") or {})
+                name=exact_text(part.get("name")), arguments=decoded(part.get("arguments") or {})
             ),
         )
         for part in calls

@@ -21,6 +21,7 @@ from spanhook.model import (
     Message,
     Request,
     current_record,
+    exact_text,
     in_order,
 )
 
@@ -31,7 +32,7 @@ LAYER = "fast_agent.tool"
 
 
 def tool_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
-    name = str(CALL.given(args, kwargs, "name"))
+    name = exact_text(CALL.given(args, kwargs, "name"))
     attributes: Attributes = {semconv.GEN_AI_TOOL_NAME: name, semconv.GEN_AI_TOOL_TYPE: "function"}
     call_id = CALL.given(args, kwargs, "tool_use_id")
     if isinstance(call_id, str) and call_id:
@@ -55,10 +56,10 @@ def _namespaced(agent: Any) -> Mapping[str, Any]:
 def tool_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     """Note the name by which the tool's own server knows it."""
     op = current_record()
-    name = str(CALL.given(args, kwargs, "name"))
+    name = exact_text(CALL.given(args, kwargs, "name"))
     known = _namespaced(instance).get(name)
     if op is not None:
-        op.passed_as = str(known.tool.name) if known is not None else _local(instance, name)
+        op.passed_as = exact_text(known.tool.name) if known is not None else _local(instance, name)
     return args, kwargs
 
 
@@ -82,7 +83,7 @@ def tool_request(_instance: Any, args: Args, kwargs: Kwargs) -> Request:
 
 def tool_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:
     """The arguments, and the name: code in a sandbox may call another tool with the same ones."""
-    return [in_order(_arguments(CALL.given(args, kwargs, "arguments"))), str(CALL.given(args, kwargs, "name"))]
+    return [in_order(_arguments(CALL.given(args, kwargs, "arguments"))), exact_text(CALL.given(args, kwargs, "name"))]
 
 
 def tool_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
@@ -168,7 +169,7 @@ def _child_arguments(args: Args, kwargs: Kwargs) -> Any:
 
 def child_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
     name = kwargs.get("tool_name") or getattr(CHILD.given(args, kwargs, "child"), "name", "agent")
-    attributes: Attributes = {semconv.GEN_AI_TOOL_NAME: str(name), semconv.GEN_AI_TOOL_TYPE: "function"}
+    attributes: Attributes = {semconv.GEN_AI_TOOL_NAME: exact_text(name), semconv.GEN_AI_TOOL_TYPE: "function"}
     call_id = kwargs.get("correlation_id") or kwargs.get("tool_use_id")
     if isinstance(call_id, str) and call_id:
         attributes[semconv.GEN_AI_TOOL_CALL_ID] = call_id

@@ -10,7 +10,7 @@ from typing import Any
 from spanhook import semconv
 from spanhook.instrument.google_adk.arguments import TASK as CALL
 from spanhook.instrument.google_adk.runs import PROVIDER, name_of
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, exact_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ def task_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
     task = _task(args, kwargs)
     return {
         semconv.GEN_AI_PROVIDER_NAME: PROVIDER,
-        semconv.GEN_AI_AGENT_NAME: str(task.name),
+        semconv.GEN_AI_AGENT_NAME: exact_text(task.name),
         semconv.DELEGATING_AGENT: name_of(CALL.given(args, kwargs, "parent_agent")),
         semconv.GEN_AI_TOOL_CALL_ID: str(task.id),
     }
@@ -94,7 +94,7 @@ def task_output(result: Any) -> list[Message]:
 
 
 def task_rejected(_instance: Any, args: Args, kwargs: Kwargs, reason: str) -> dict[str, str]:
-    return {"error": f"Hand-off to {_task(args, kwargs).name} rejected: {reason}"}
+    return {"error": f"Hand-off to {exact_text(_task(args, kwargs).name)} rejected: {reason}"}
 
 
 TASK = Adapter(

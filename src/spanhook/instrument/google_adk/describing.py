@@ -7,7 +7,7 @@ from spanhook import semconv
 from spanhook.instrument.formats.google import GenerateContent
 from spanhook.instrument.prefixes import provider_named, split
 from spanhook.instrument.wire import fields_of
-from spanhook.model import Attributes
+from spanhook.model import Attributes, exact_text
 
 _HERE = "google.adk."
 _FORMAT = GenerateContent()
@@ -56,7 +56,7 @@ def _provider_of(model: Any, named: str) -> str:
 
 def describe(model: Any, request: Any) -> Attributes:
     """Start attributes of a model call."""
-    named = str(getattr(request, "model", None) or getattr(model, "model", None) or "")
+    named = exact_text(getattr(request, "model", None)) or exact_text(getattr(model, "model", None))
     attributes: Attributes = {}
     config = getattr(request, "config", None)
     _FORMAT.describe(attributes, {"generationConfig": config})

@@ -15,14 +15,25 @@ from spanhook import semconv
 from spanhook.instrument.google_adk.contents import FORMAT, read, read_all, rewritten, said
 from spanhook.instrument.google_adk.events import Events, event_of, event_output
 from spanhook.instrument.identities import ids_in
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Request, current_record, gated_by
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Kwargs,
+    Request,
+    current_record,
+    exact_text,
+    gated_by,
+)
 
 PROVIDER = "google_adk"
 
 
 def name_of(agent: Any) -> str:
     """An agent's name; its class's if it has none."""
-    return str(getattr(agent, "name", None) or type(agent).__name__)
+    return exact_text(getattr(agent, "name", None)) or type(agent).__name__
 
 
 def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
@@ -62,7 +73,7 @@ def run_request(instance: Any, _args: Args, kwargs: Kwargs) -> Request:
 
 def run_carries(_instance: Any, _args: Args, kwargs: Kwargs) -> Carried:
     """What is asked, and in which session."""
-    where = (str(kwargs.get(name) or "") for name in ("user_id", "session_id", "invocation_id"))
+    where = (exact_text(kwargs.get(name)) for name in ("user_id", "session_id", "invocation_id"))
     return [*FORMAT.carries({"contents": _asked(kwargs)}), *where]
 
 

@@ -30,6 +30,7 @@ from spanhook.model import (
     Request,
     Usage,
     current_record,
+    exact_text,
     gated_by,
     in_order,
 )
@@ -191,7 +192,7 @@ def tool_follows(
     target = getattr(getattr(context, "actions", None), "transfer_to_agent", None)
     if error is not None or not isinstance(target, str) or not target:
         return ()
-    giver = str(getattr(context, "agent_name", "") or "")
+    giver = exact_text(getattr(context, "agent_name", ""))
     return (Following(HANDOFF, Handoff(target, giver, context, _arguments(instance, args, kwargs))),)
 
 

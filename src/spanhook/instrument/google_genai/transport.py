@@ -44,8 +44,8 @@ def model_in(path: Any) -> str:
     found = _PATH.fullmatch(path) if isinstance(path, str) else None
     if found is None:
         return ""
-    whole = f"{found['prefix']}{found['name']}"
-    return found["name"] if _MODELS.search(found["prefix"]) else whole
+    prefix, name = found["prefix"], found["name"]
+    return name if _MODELS.search(prefix) else f"{prefix}{name}"
 
 
 def with_model(path: str, model: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from haystack.dataclasses import ChatMessage, ChatRole, TextContent, ToolCall, ToolCallResult
 
 from spanhook.instrument.wire import decoded, encoded, rewrite_objects
-from spanhook.model import Message, copied_dataclass, copies
+from spanhook.model import Message, copied_dataclass, copies, exact_text
 
 copies(ChatMessage, TextContent, ToolCall, ToolCallResult)(copied_dataclass)
 
@@ -131,11 +131,11 @@ def _content(part: Part, before: Sequence[Any]) -> Any:
         return TextContent(text=str(part.get("content") or ""))
     if kind == "tool_call":
         arguments = decoded(part.get("arguments") or {})
-        return ToolCall(tool_name=str(part.get("name") or ""), arguments=arguments, id=part.get("id"))
+        return ToolCall(tool_name=exact_text(part.get("name")), arguments=arguments, id=part.get("id"))
     if kind == "tool_call_response":
         origin = next(
             (one.origin for one in before if isinstance(one, ToolCallResult) and one.origin.id == part.get("id")),
-            ToolCall(tool_name=str(part.get("name") or ""), arguments={}, id=part.get("id")),
+            ToolCall(tool_name=exact_text(part.get("name")), arguments={}, id=part.get("id")),
         )
         response = part.get("response", "")
         return ToolCallResult(result=encoded(response), origin=origin, error=False)

@@ -6,14 +6,14 @@ from haystack.tools.errors import ToolInvocationError
 
 from spanhook.errors import Reject
 from spanhook.instrument.signatures import Signature
-from spanhook.model import Args, Kwargs, Opening, joined
+from spanhook.model import Args, Kwargs, Opening, exact_text, joined
 
 _FAILED = Signature("component_name", "component_type", "error")
 
 
 def of_tool(instance: Any, _args: Args, _kwargs: Kwargs, reject: Reject) -> BaseException:
     """What a tool raises that has failed: agents make a result of it, which the model is told."""
-    return ToolInvocationError(reject.reason, tool_name=str(instance.name))
+    return ToolInvocationError(reject.reason, tool_name=exact_text(instance.name))
 
 
 def of_component(_opening: Opening, wrapped: Any, _instance: Any, args: Args, kwargs: Kwargs) -> BaseException:

@@ -11,7 +11,18 @@ from spanhook.instrument.identities import ids_in
 from spanhook.instrument.metaclass import meet
 from spanhook.instrument.signatures import Signature
 from spanhook.instrument.wire import one_prompt
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, current_record, runs_on
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Change,
+    Kwargs,
+    Message,
+    Request,
+    current_record,
+    exact_text,
+    runs_on,
+)
 
 CALL = Signature("messages", "streaming_callback")
 _NOTHING: Mapping[str, Any] = {"step_count": 0, "token_usage": {}, "tool_call_counts": {}, "exit_reason": "text"}
@@ -31,8 +42,8 @@ def _name(agent: Any) -> str:
     while op is not None and op.instance is agent:
         op = op.parent
     if op is not None and op.kind == "tool.execute" and getattr(op.instance, "_component", None) is agent:
-        return str(op.instance.name)
-    return str(getattr(agent, "__component_name__", None) or type(agent).__name__)
+        return exact_text(op.instance.name)
+    return exact_text(getattr(agent, "__component_name__", None)) or type(agent).__name__
 
 
 def run_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:

@@ -12,7 +12,7 @@ from spanhook import semconv
 from spanhook.instrument.haystack.describing import PROVIDER
 from spanhook.instrument.haystack.refusals import of_tool
 from spanhook.instrument.wire import encoded
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, in_order
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, exact_text, in_order
 
 _LAYER = f"{PROVIDER}.tool"
 
@@ -20,7 +20,7 @@ _LAYER = f"{PROVIDER}.tool"
 def tool_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
     is_remote = any(one.__name__ == "MCPTool" for one in type(instance).__mro__)
     attributes: Attributes = {
-        semconv.GEN_AI_TOOL_NAME: str(instance.name),
+        semconv.GEN_AI_TOOL_NAME: exact_text(instance.name),
         semconv.GEN_AI_TOOL_TYPE: "extension" if is_remote else "function",
     }
     description = instance.description

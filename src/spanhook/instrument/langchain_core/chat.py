@@ -18,7 +18,19 @@ from spanhook.instrument.langchain_core.model import describe_alike, model_of, n
 from spanhook.instrument.langchain_core.results import result_mark, result_output, result_response
 from spanhook.instrument.langchain_core.texts import MESSAGE_TEXTS
 from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_INVOKE, LANGCHAIN_CHAT_STREAM
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Request, first, text_of, with_first
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Kwargs,
+    Request,
+    exact_text,
+    first,
+    text_of,
+    with_first,
+)
 
 
 def _alike(instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
@@ -95,8 +107,8 @@ def _tools(kwargs: Kwargs) -> Any:
 def tool_name(tool: Any) -> str:
     """The name of a tool as models see it."""
     if not isinstance(tool, dict):
-        return str(getattr(tool, "name", tool))
-    return str(tool.get("name") or tool.get("function", {}).get("name") or tool.get("type", ""))
+        return exact_text(getattr(tool, "name", tool))
+    return exact_text(tool.get("name") or tool.get("function", {}).get("name") or tool.get("type", ""))
 
 
 def chat_rewrite(prompts: Prompts, name: str, *, many: bool) -> Callable[..., tuple[Args, Kwargs]]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from spanhook import semconv
 from spanhook.instrument.addresses import address_of
 from spanhook.instrument.parameters import PARAMETERS, Number, note_parameter
-from spanhook.model import Args, Attributes, Kwargs
+from spanhook.model import Args, Attributes, Kwargs, exact_text
 
 #: LangChain's own provider names (``ls_provider``) that differ from the conventions'.
 PROVIDERS = {
@@ -76,12 +76,12 @@ def model_of(instance: Any, kwargs: Kwargs) -> str:
     """The requested model: from the call, or from the instance."""
     model = kwargs.get("model")
     if isinstance(model, str):
-        return model
+        return exact_text(model)
     fields = instance.__dict__
     for name in _fields_of(type(instance)).models:
         model = fields.get(name)
         if isinstance(model, str) and model:
-            return model
+            return exact_text(model)
     return ""
 
 

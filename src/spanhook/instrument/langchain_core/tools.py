@@ -11,7 +11,19 @@ from spanhook.instrument.langchain_core.announcing import TOOL_RUN
 from spanhook.instrument.langchain_core.handoffs import tool_handoffs
 from spanhook.instrument.langchain_core.messages import as_content, to_message
 from spanhook.instrument.layers import LANGCHAIN_TOOL_INVOKE
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, first, in_order, with_first
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Change,
+    Kwargs,
+    Message,
+    Request,
+    exact_text,
+    first,
+    in_order,
+    with_first,
+)
 
 _RETRIEVING = "langchain_core.tools.retriever"
 """The module that defines the arguments of retriever tools."""
@@ -24,7 +36,9 @@ def tool_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
 
 
 def _watch(instance: Any, _args: Args, _kwargs: Kwargs) -> Hashable:
-    return instance.name, instance.description, getattr(instance.args_schema, "__module__", "")
+    name = instance.name
+    name = name if type(name) is str else exact_text(name)
+    return name, instance.description, getattr(instance.args_schema, "__module__", "")
 
 
 def _alike(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:

@@ -7,7 +7,7 @@ from langchain_core.runnables.config import var_child_runnable_config
 
 from spanhook.instrument.identities import as_id, first_id
 from spanhook.instrument.langchain_core.handoffs import UNNAMED, explicit_name
-from spanhook.model import Args, Kwargs, current_record
+from spanhook.model import Args, Kwargs, current_record, exact_text
 
 _NOTHING: Mapping[str, Any] = {}
 
@@ -18,7 +18,7 @@ def agent_name(instance: Any, args: Args, kwargs: Kwargs) -> str:
     """
     return (
         explicit_name(instance)
-        or str((instance.config or _NOTHING).get("run_name") or "")
+        or exact_text((instance.config or _NOTHING).get("run_name"))
         or _tool_around()
         or _node_around(args, kwargs)
         or _served_as(instance, args, kwargs)
@@ -41,7 +41,7 @@ def _node_around(args: Args, kwargs: Kwargs) -> str:
     for config in (_config(args, kwargs), var_child_runnable_config.get()):
         node = ((config or _NOTHING).get("metadata") or _NOTHING).get("langgraph_node")
         if node:
-            return str(node)
+            return exact_text(node)
     return ""
 
 

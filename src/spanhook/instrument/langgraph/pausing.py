@@ -4,6 +4,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from spanhook.model import exact_text
+
 _CONFIG = "langchain_core.runnables.config"
 _CHECKPOINTER, _SCRATCHPAD, _NAMESPACE = "__pregel_checkpointer", "__pregel_scratchpad", "checkpoint_ns"
 
@@ -26,4 +28,5 @@ def pause() -> Found | None:
     def ask(question: Mapping[str, Any]) -> Any:
         return types.interrupt(dict(question))
 
-    return f"{configurable.get('thread_id', '')}/{configurable.get(_NAMESPACE, '')}", ask, errors.GraphInterrupt
+    thread = exact_text(configurable.get("thread_id", ""))
+    return f"{thread}/{configurable.get(_NAMESPACE, '')}", ask, errors.GraphInterrupt

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from spanhook import semconv
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Request, first, with_first
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Request, exact_text, first, with_first
 
 
 def step_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes | None:
@@ -23,7 +23,7 @@ def step_metadata(_instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, An
     steps: Any = getattr(task.proc, "steps", None)
     runs = steps[0] if steps else task.proc  # the node itself, and after it what writes to the state
     told: Mapping[str, Any] = (task.config or {}).get("metadata") or {}
-    return {**told, "action": str(getattr(runs, "name", None) or type(runs).__name__)}
+    return {**told, "action": exact_text(getattr(runs, "name", None)) or type(runs).__name__}
 
 
 def step_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:

@@ -11,7 +11,7 @@ from spanhook import semconv
 from spanhook.instrument.litellm.harness import PROVIDER, said_by, text_of
 from spanhook.instrument.signatures import Signature
 from spanhook.instrument.wire import Fields, fields_of, list_of, plain
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, Usage, current_record
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, Usage, current_record, exact_text
 
 CALL = Signature("a2a_client", "request", "api_base", "litellm_params")
 
@@ -21,10 +21,15 @@ def _name(args: Args, kwargs: Kwargs) -> str:
     client = CALL.given(args, kwargs, "a2a_client")
     for place in ("_litellm_agent_card", "agent_card", "_card"):
         if name := getattr(getattr(client, place, None), "name", ""):
-            return str(name)
+            return exact_text(name)
     params: Any = CALL.given(args, kwargs, "litellm_params") or {}
     url = CALL.given(args, kwargs, "api_base")
-    return str(kwargs.get("agent_name") or params.get("model") or urlsplit(str(url or "")).netloc or "unknown")
+    return (
+        exact_text(kwargs.get("agent_name"))
+        or exact_text(params.get("model"))
+        or urlsplit(str(url or "")).netloc
+        or "unknown"
+    )
 
 
 def asked_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes:

@@ -26,7 +26,7 @@ from litellm.utils import TextCompletionStreamWrapper
 
 from spanhook.instrument.litellm.chunks import closed, closed_event, opened, opened_event
 from spanhook.instrument.wire import Fields, Payload
-from spanhook.model import copied_model, copies, copies_models
+from spanhook.model import copied_model, copies, copies_models, exact_text
 
 # Results and chunks are models of OpenAI's SDK or of LiteLLM itself, and so is what they consist of.
 copies(openai.BaseModel)(copied_model)
@@ -85,7 +85,7 @@ class _Answered(_Passing, CustomStreamWrapper):
     """An answer as a stream, which LiteLLM's callbacks are not told of."""
 
     def __init__(self, chunks: Iterator[Any], body: Fields) -> None:
-        model = str(body.get("model") or "")
+        model = exact_text(body.get("model"))
         logging = Logging(
             model=model,
             messages=body.get("messages") or [],
@@ -100,7 +100,7 @@ class _Answered(_Passing, CustomStreamWrapper):
 
 class _AnsweredText(_Passing, TextCompletionStreamWrapper):
     def __init__(self, chunks: Iterator[Any], body: Fields) -> None:
-        TextCompletionStreamWrapper.__init__(self, chunks, str(body.get("model") or ""))
+        TextCompletionStreamWrapper.__init__(self, chunks, exact_text(body.get("model")))
 
 
 def _chat(payload: Payload) -> ModelResponse:

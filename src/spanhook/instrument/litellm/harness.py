@@ -25,6 +25,7 @@ from spanhook.model import (
     Usage,
     Within,
     current_record,
+    exact_text,
 )
 
 PROVIDER = "litellm"
@@ -64,7 +65,7 @@ def turn_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
 def turn_identity(instance: Any, _args: Args, _kwargs: Kwargs) -> Mapping[str, str]:
     """User and tenant of what the application gave the session; the session's own id."""
     found = ids_in((instance.ctx.metadata,))
-    found["session_id"] = found["session_id"] or str(instance.ctx.session_id)
+    found["session_id"] = found["session_id"] or exact_text(instance.ctx.session_id)
     return {name: value for name, value in found.items() if value}
 
 

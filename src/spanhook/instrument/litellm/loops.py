@@ -11,7 +11,7 @@ from spanhook.instrument.formats.openai import Chat
 from spanhook.instrument.functions import Functions
 from spanhook.instrument.litellm.harness import PROVIDER, said_by, text_of
 from spanhook.instrument.wire import decoded
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Request, first, with_first
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Request, exact_text, first, with_first
 
 _CHAT = Chat()
 _NAME = "run_tool_loop"
@@ -114,7 +114,7 @@ def _message(_instance: Any, args: Args, kwargs: Kwargs, value: Any) -> dict[str
 
 CALL = Functions(
     layer="litellm.tool",
-    name=lambda _instance, args, kwargs: str(_call(args, kwargs).function.name),
+    name=lambda _instance, args, kwargs: exact_text(_call(args, kwargs).function.name),
     call_id=lambda _instance, args, kwargs: _call(args, kwargs).id,
     arguments=lambda _instance, args, kwargs: decoded(_call(args, kwargs).function.arguments),
     with_arguments=_with_arguments,

@@ -12,7 +12,7 @@ from spanhook import semconv
 from spanhook.instrument.identities import ids_in
 from spanhook.instrument.llama_index.arguments import LOOP
 from spanhook.instrument.wire import encoded
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, exact_text
 
 _AGENTS = "llama_index.core.agent.workflow."
 _SORTS = {"BaseWorkflowAgent": "agent", "AgentWorkflow": "team"}
@@ -29,7 +29,7 @@ def sort_of(workflow: Any) -> str:
 def flow_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
     workflow = instance.workflow
     named = getattr(workflow, "_workflow_name", None)
-    return {semconv.GEN_AI_WORKFLOW_NAME: str(named or type(workflow).__name__)}
+    return {semconv.GEN_AI_WORKFLOW_NAME: exact_text(named) or type(workflow).__name__}
 
 
 def given_to(args: Args, kwargs: Kwargs) -> Mapping[str, Any]:

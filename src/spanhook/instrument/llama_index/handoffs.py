@@ -10,7 +10,7 @@ from llama_index.core.tools.function_tool import FunctionTool
 
 from spanhook import semconv
 from spanhook.instrument.llama_index.describing import PROVIDER
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, current_record
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, current_record, exact_text
 
 _GIVEN = ("to_agent", "reason")
 
@@ -23,7 +23,7 @@ def is_handoff(tool: Any) -> bool:
 def handoff_start(_instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
     attributes: Attributes = {
         semconv.GEN_AI_PROVIDER_NAME: PROVIDER,
-        semconv.GEN_AI_AGENT_NAME: str(kwargs.get("to_agent") or ""),
+        semconv.GEN_AI_AGENT_NAME: exact_text(kwargs.get("to_agent")),
     }
     around = current_record()
     if around is not None and around.agent:

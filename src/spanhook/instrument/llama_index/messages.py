@@ -24,7 +24,7 @@ from llama_index.core.base.llms.types import (
 )
 
 from spanhook.instrument.wire import decoded, encoded, fields_of, last_text, messages_in, rewrite_objects
-from spanhook.model import Carried, Message, copied_model, copies
+from spanhook.model import Carried, Message, copied_model, copies, exact_text
 
 copies(
     *(AudioBlock, CachePoint, ChatMessage, ChatResponse, CitableBlock, CitationBlock, CompletionResponse),
@@ -55,7 +55,7 @@ def read_all(messages: Any) -> list[Message]:
 
 
 def _role_of(message: Any) -> str:
-    role = str(getattr(message.role, "value", message.role))
+    role = exact_text(getattr(message.role, "value", message.role))
     return _ROLES.get(role, role)
 
 
@@ -202,7 +202,7 @@ def _block(part: Part) -> Any:
         return TextBlock(text=str(encoded(part.get("response", ""))))
     if kind == "tool_call":
         arguments = decoded(part.get("arguments") or {})
-        return ToolCallBlock(tool_call_id=part.get("id"), tool_name=str(part.get("name") or ""), tool_kwargs=arguments)
+        return ToolCallBlock(tool_call_id=part.get("id"), tool_name=exact_text(part.get("name")), tool_kwargs=arguments)
     raise ValueError(f"a part of type {kind!r} cannot be written; keep it or leave it out")
 
 

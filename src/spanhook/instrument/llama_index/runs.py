@@ -24,6 +24,7 @@ from spanhook.model import (
     Request,
     copied_model,
     copies,
+    exact_text,
 )
 
 copies(AgentOutput)(copied_model)
@@ -36,7 +37,7 @@ def agent_of(workflow: Any) -> Any:
 
 def described(agent: Any) -> Attributes:
     """Start attributes of an agent's run."""
-    return {semconv.GEN_AI_PROVIDER_NAME: PROVIDER, semconv.GEN_AI_AGENT_NAME: str(agent.name)}
+    return {semconv.GEN_AI_PROVIDER_NAME: PROVIDER, semconv.GEN_AI_AGENT_NAME: exact_text(agent.name)}
 
 
 def system_of(agent: Any) -> str:

@@ -28,6 +28,7 @@ from spanhook.model import (
     copied_model,
     copies,
     current_record,
+    exact_text,
     gated_by,
     in_order,
 )
@@ -73,7 +74,7 @@ def leads_on(cls: type) -> bool:
 
 def _context(tool: Any) -> str:
     """The name of the argument for the context of a run, which is none of the model's."""
-    return str(getattr(tool, "ctx_param_name", None) or "") if isinstance(tool, FunctionTool) else ""
+    return exact_text(getattr(tool, "ctx_param_name", None)) if isinstance(tool, FunctionTool) else ""
 
 
 def _set(tool: Any) -> Mapping[str, Any]:
@@ -109,7 +110,7 @@ def arguments_of(tool: Any, args: Args, kwargs: Kwargs) -> dict[str, Any]:
 
 
 def _name_of(tool: Any) -> str:
-    return str(tool.metadata.name or type(tool).__name__)
+    return exact_text(tool.metadata.name) or type(tool).__name__
 
 
 def _described(tool: Any) -> Attributes:

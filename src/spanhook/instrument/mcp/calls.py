@@ -20,7 +20,7 @@ from spanhook.instrument.mcp.results import (
     tool_output,
     tool_result,
 )
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, in_order
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, exact_text, in_order
 from spanhook.semconv import Kind
 
 
@@ -75,7 +75,7 @@ class Calls:
     def target(self, args: Args, kwargs: Kwargs) -> str:
         """The tool, resource or prompt."""
         found = self.form.get(args, kwargs, "uri" if self.method is RESOURCE else "name")
-        return "" if found is None else str(found)
+        return exact_text(found)
 
     def arguments(self, args: Args, kwargs: Kwargs) -> dict[str, Any]:
         if self.method is RESOURCE:
@@ -109,7 +109,7 @@ class Calls:
             return self.form.put(args, kwargs, "arguments", dict(asked))
         if set(asked) != {"uri"}:
             raise ValueError("what is read has one argument, its address: uri")
-        return self.form.put(args, kwargs, "uri", str(asked["uri"]))
+        return self.form.put(args, kwargs, "uri", exact_text(asked["uri"]))
 
     def answer(self, instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Any:
         target = self.target(args, kwargs)

@@ -5,7 +5,7 @@ from typing import Any
 
 from spanhook.instrument.stainless import StainlessTransport, options_of
 from spanhook.instrument.wire import Fields, Servers
-from spanhook.model import Args, Kwargs
+from spanhook.model import Args, Kwargs, exact_text
 
 AZURE, DEFAULT = "azure.ai.openai", "openai"
 ITSELF = frozenset((DEFAULT, AZURE))
@@ -15,7 +15,8 @@ _DEPLOYMENT = re.compile(r"/deployments/([^/?#]+)")
 
 class _OpenAITransport(StainlessTransport):
     def model_of(self, instance: Any, args: Args, kwargs: Kwargs, body: Fields) -> Any:  # noqa: ARG002
-        return body.get("model") or getattr(instance, "_azure_deployment", None)
+        model = body.get("model")
+        return (model if type(model) is str else exact_text(model)) or getattr(instance, "_azure_deployment", None)
 
     def fixed_model(self, instance: Any, args: Args, kwargs: Kwargs) -> str:
         url = options_of(args, kwargs).url

@@ -6,7 +6,7 @@ from spanhook import semconv
 from spanhook.instrument.openai.transport import server_of
 from spanhook.instrument.openai_agents.signatures import MODEL
 from spanhook.instrument.parameters import PARAMETERS, note_parameter
-from spanhook.model import Args, Attributes, Kwargs
+from spanhook.model import Args, Attributes, Kwargs, exact_text
 
 #: The first part of a model's name, as LiteLLM and any-llm write it, where it differs from the conventions' provider.
 PROVIDERS = {
@@ -32,7 +32,7 @@ def model_of(instance: Any, args: Args, kwargs: Kwargs) -> str:
     named = extra.get("model") if isinstance(extra, dict) else None
     if not named:
         named = getattr(instance, "model", None) or getattr(instance, "model_name", None)
-    return str(named or "")
+    return exact_text(named)
 
 
 def describe(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:

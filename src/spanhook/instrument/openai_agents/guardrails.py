@@ -3,7 +3,7 @@
 from typing import Any
 
 from spanhook import semconv
-from spanhook.model import Args, Kwargs, current_record
+from spanhook.model import Args, Kwargs, current_record, exact_text
 
 
 def checked(guardrail: Any, _args: Args, _kwargs: Kwargs, result: Any) -> None:
@@ -20,7 +20,7 @@ def _note(guardrail: Any, value: str) -> None:
     op = current_record()
     if op is not None:
         told = {
-            semconv.GEN_AI_GUARDRAIL_COMPONENT_NAME: str(guardrail.get_name()),
+            semconv.GEN_AI_GUARDRAIL_COMPONENT_NAME: exact_text(guardrail.get_name()),
             semconv.GEN_AI_GUARDRAIL_RESULT_TYPE: "categorical",
             semconv.GEN_AI_GUARDRAIL_RESULT_VALUE: value,
         }

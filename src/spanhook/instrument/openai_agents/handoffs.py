@@ -13,7 +13,7 @@ from spanhook import semconv
 from spanhook.instrument.formats.openai import item_messages
 from spanhook.instrument.openai_agents.runs import PROVIDER
 from spanhook.instrument.wire import decoded
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, exact_text
 
 _OTHERS = "Multiple handoffs detected, ignoring this one."
 """What the SDK tells a model that asks for several at once: it makes the first."""
@@ -31,7 +31,7 @@ def giver(kwargs: Kwargs) -> Any:
 
 
 def _name(kwargs: Kwargs) -> str:
-    return str(_asked(kwargs).handoff.agent_name)
+    return exact_text(_asked(kwargs).handoff.agent_name)
 
 
 def handoff_start(_instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
@@ -39,7 +39,7 @@ def handoff_start(_instance: Any, _args: Args, kwargs: Kwargs) -> Attributes:
         semconv.GEN_AI_PROVIDER_NAME: PROVIDER,
         semconv.GEN_AI_AGENT_NAME: _name(kwargs),
         semconv.GEN_AI_TOOL_CALL_ID: _asked(kwargs).tool_call.call_id,
-        semconv.DELEGATING_AGENT: str(giver(kwargs).name),
+        semconv.DELEGATING_AGENT: exact_text(giver(kwargs).name),
     }
 
 

@@ -22,7 +22,7 @@ from spanhook.instrument.openai_agents.describing import describe, model_of
 from spanhook.instrument.openai_agents.reading import response_told
 from spanhook.instrument.openai_agents.signatures import MODEL as CALL
 from spanhook.instrument.wire import one_prompt
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, exact_text
 
 
 def model_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
@@ -57,7 +57,7 @@ def _definition(tool: Any) -> dict[str, Any]:
 
 
 def _name(tool: Any) -> str:
-    return str(getattr(tool, "name", None) or getattr(tool, "tool_name", ""))
+    return exact_text(getattr(tool, "name", None) or getattr(tool, "tool_name", ""))
 
 
 def model_carries(_instance: Any, args: Args, kwargs: Kwargs) -> Carried:

@@ -24,6 +24,7 @@ from spanhook.model import (
     Usage,
     copied,
     current_record,
+    exact_text,
 )
 
 PROVIDER = "openai_agents"
@@ -39,7 +40,10 @@ def _agent(args: Args, kwargs: Kwargs) -> Any:
 
 def agent_attributes(agent: Any) -> Attributes:
     """Start attributes of an agent's run."""
-    return {semconv.GEN_AI_PROVIDER_NAME: PROVIDER, semconv.GEN_AI_AGENT_NAME: str(getattr(agent, "name", "") or "")}
+    return {
+        semconv.GEN_AI_PROVIDER_NAME: PROVIDER,
+        semconv.GEN_AI_AGENT_NAME: exact_text(getattr(agent, "name", "")),
+    }
 
 
 def run_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes:

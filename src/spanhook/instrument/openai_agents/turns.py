@@ -7,13 +7,13 @@ from agents.run_internal.run_steps import NextStepFinalOutput, NextStepInterrupt
 from spanhook.instrument.formats.openai import item_message, item_messages, output_message
 from spanhook.instrument.openai_agents.runs import RUN, STREAMED, agent_attributes, run_answer
 from spanhook.instrument.openai_agents.signatures import TURN
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, Turn, Usage, current_record
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, Turn, Usage, current_record, exact_text
 
 
 def turn(_instance: Any, args: Args, kwargs: Kwargs) -> Turn | None:
     """The turn of another agent than the one that the run began with."""
     around, agent = current_record(), _agent(args, kwargs)
-    if around is None or around.adapter not in (RUN, STREAMED) or str(agent.name) == around.name:
+    if around is None or around.adapter not in (RUN, STREAMED) or exact_text(agent.name) == around.name:
         return None
     return Turn(HANDED_OVER, agent, around, _is_last)
 

@@ -7,7 +7,7 @@ from spanhook import semconv
 from spanhook.instrument.addresses import address_of
 from spanhook.instrument.parameters import PARAMETERS, note_parameter
 from spanhook.instrument.pydantic_ai.arguments import REQUEST
-from spanhook.model import Args, Attributes, Kwargs
+from spanhook.model import Args, Attributes, Kwargs, exact_text
 
 #: Names of providers where they differ from the conventions'.
 _PROVIDERS = {
@@ -27,13 +27,13 @@ _OUTPUTS = {"text": "text", "tool": "json", "native": "json", "prompted": "json"
 
 def provider_of(model: Any) -> str:
     """The conventions' name of a model's provider."""
-    named = str(getattr(model, "system", "") or "")
+    named = exact_text(getattr(model, "system", ""))
     return _PROVIDERS.get(named, named or semconv.UNKNOWN_PROVIDER)
 
 
 def model_of(model: Any) -> str:
     """The name of a model."""
-    return str(getattr(model, "model_name", "") or "")
+    return exact_text(getattr(model, "model_name", ""))
 
 
 def note_model(attributes: Attributes, model: Any) -> None:

@@ -25,7 +25,7 @@ from pydantic_ai.messages import (
 from pydantic_core import to_jsonable_python
 
 from spanhook.instrument.wire import decoded, encoded, rewrite_objects, text_in
-from spanhook.model import Message, copied_dataclass, copies
+from spanhook.model import Message, copied_dataclass, copies, exact_text
 
 _DEPRECATED = [getattr(library, name) for name in ("RetryPromptPart",) if hasattr(library, name)]
 copies(ModelRequest, ModelResponse, BaseToolCallPart, BaseToolReturnPart, *_DEPRECATED)(copied_dataclass)
@@ -235,7 +235,7 @@ def _written_return(part: Part, message: Message, like: Native) -> Native:
         return replace(like, content=encoded(response))
     if isinstance(like, ToolReturnPart):
         return replace(like, content=response)
-    name = str(message.get("name") or part.get("name") or "")
+    name = exact_text(message.get("name")) or exact_text(part.get("name"))
     return ToolReturnPart(tool_name=name, content=response, tool_call_id=str(part.get("id") or "call_spanhook"))
 
 
@@ -269,5 +269,5 @@ def written_part(part: Part) -> Any:
         return ThinkingPart(content=str(part.get("content") or ""))
     if kind == "tool_call":
         call_id = {"tool_call_id": part["id"]} if part.get("id") else {}
-        return ToolCallPart(tool_name=str(part.get("name") or ""), args=part.get("arguments"), **call_id)
+        return ToolCallPart(tool_name=exact_text(part.get("name")), args=part.get("arguments"), **call_id)
     raise ValueError(f"a model's response cannot have a part of type {kind!r}")

@@ -7,14 +7,14 @@ from typing import Any
 from spanhook import semconv
 from spanhook.instrument.pydantic_ai.arguments import OUTPUT as CALL
 from spanhook.instrument.pydantic_ai.tools import TOOL
-from spanhook.model import Args, Attributes, Carried, Change, Kwargs, Request, in_order
+from spanhook.model import Args, Attributes, Carried, Change, Kwargs, Request, exact_text, in_order
 
 
 def output_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
     context = CALL.given(args, kwargs, "run_context")
     schema = CALL.given(args, kwargs, "function_schema")
     named = getattr(context, "tool_name", None) or getattr(schema.function, "__name__", "output_function")
-    attributes: Attributes = {semconv.GEN_AI_TOOL_NAME: str(named), semconv.GEN_AI_TOOL_TYPE: "function"}
+    attributes: Attributes = {semconv.GEN_AI_TOOL_NAME: exact_text(named), semconv.GEN_AI_TOOL_TYPE: "function"}
     call_id = getattr(context, "tool_call_id", None)
     if call_id:
         attributes[semconv.GEN_AI_TOOL_CALL_ID] = call_id

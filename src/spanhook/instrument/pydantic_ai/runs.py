@@ -12,7 +12,18 @@ from spanhook.instrument.identities import ids_in
 from spanhook.instrument.pydantic_ai.arguments import RUN as CALL
 from spanhook.instrument.pydantic_ai.messages import json_of, read, read_all, rewritten
 from spanhook.instrument.wire import encoded, one_prompt
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, Usage, current_record
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Change,
+    Kwargs,
+    Message,
+    Request,
+    Usage,
+    current_record,
+    exact_text,
+)
 
 PROVIDER = "pydantic_ai"
 
@@ -22,7 +33,7 @@ def run_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
         _infer_name(instance)
     return {
         semconv.GEN_AI_PROVIDER_NAME: PROVIDER,
-        semconv.GEN_AI_AGENT_NAME: str(getattr(instance, "name", None) or "agent"),
+        semconv.GEN_AI_AGENT_NAME: exact_text(getattr(instance, "name", None)) or "agent",
     }
 
 

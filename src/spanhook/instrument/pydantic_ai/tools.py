@@ -20,6 +20,7 @@ from spanhook.model import (
     Record,
     Request,
     current_record,
+    exact_text,
     gated_by,
     in_order,
 )
@@ -55,7 +56,7 @@ def _note_passed(op: Record, toolset: Any, args: Args, kwargs: Kwargs) -> None:
 
 def _inner_name(toolset: Any, args: Args, kwargs: Kwargs) -> str:
     """The name of the tool inside of a toolset, whose own prefix it may have."""
-    name, prefix = str(CALL.given(args, kwargs, "name")), getattr(toolset, "tool_prefix", None)
+    name, prefix = exact_text(CALL.given(args, kwargs, "name")), getattr(toolset, "tool_prefix", None)
     return name.removeprefix(f"{prefix}_") if isinstance(prefix, str) and prefix else name
 
 
@@ -76,7 +77,7 @@ def _is_same(op: Record, args: Args, kwargs: Kwargs) -> bool:
 
 def tool_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
     attributes: Attributes = {
-        semconv.GEN_AI_TOOL_NAME: str(CALL.given(args, kwargs, "name")),
+        semconv.GEN_AI_TOOL_NAME: exact_text(CALL.given(args, kwargs, "name")),
         semconv.GEN_AI_TOOL_TYPE: "function",
     }
     call_id = getattr(CALL.given(args, kwargs, "ctx"), "tool_call_id", None)

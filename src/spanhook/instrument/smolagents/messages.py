@@ -14,7 +14,7 @@ from smolagents.models import (
 
 from spanhook.instrument.formats.openai import chat_message
 from spanhook.instrument.wire import Payload, decoded
-from spanhook.model import Message, text_of
+from spanhook.model import Message, exact_text, text_of
 
 _ROLES = {"tool-call": "assistant", "tool-response": "user"}
 """Roles of the library's own, and what it makes of them for a provider."""
@@ -24,7 +24,7 @@ _ROLE = "smolagents_role"
 
 def _role(native: Any) -> str:
     role = native.get("role") if isinstance(native, Mapping) else getattr(native, "role", None)
-    return str(getattr(role, "value", role) or "assistant")
+    return exact_text(getattr(role, "value", role)) or "assistant"
 
 
 def _field(native: Any, name: str) -> Any:
@@ -56,7 +56,7 @@ def read(native: Any) -> Message:
 
 def native_of(wire: Mapping[str, Any]) -> ChatMessage:
     """A message of the library's for one of chat completions. Its text is a list of parts, which every model takes."""
-    content, role = wire.get("content"), str(wire.get(_ROLE) or wire["role"])
+    content, role = wire.get("content"), exact_text(wire.get(_ROLE) or wire["role"])
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
     return ChatMessage(role=MessageRole(role), content=content, tool_calls=tool_calls(wire.get("tool_calls") or ()))

@@ -17,14 +17,14 @@ from spanhook.instrument.smolagents.arguments import RUN as CALL
 from spanhook.instrument.smolagents.chunks import Steps
 from spanhook.instrument.smolagents.messages import as_text
 from spanhook.instrument.wire import one_prompt, text_in
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, exact_text
 
 PROVIDER = "smolagents"
 
 
 def name_of(agent: Any) -> str:
     """An agent's name; its class's if it has none."""
-    return str(getattr(agent, "name", None) or type(agent).__name__)
+    return exact_text(getattr(agent, "name", None)) or type(agent).__name__
 
 
 def chosen(_instance: Any, args: Args, kwargs: Kwargs) -> Adapter:

@@ -26,6 +26,7 @@ from spanhook.model import (
     Record,
     Request,
     current_record,
+    exact_text,
     gated_by,
     in_order,
 )
@@ -94,7 +95,7 @@ def tool_names(instance: Any, _args: Args, _kwargs: Kwargs) -> frozenset[str]:
 
 
 def _name_of(tool: Any) -> str:
-    return str(getattr(tool, "name", None) or type(tool).__name__)
+    return exact_text(getattr(tool, "name", None)) or type(tool).__name__
 
 
 def tool_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:

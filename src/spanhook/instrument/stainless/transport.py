@@ -23,7 +23,7 @@ from spanhook.instrument.wire import (
     answered_with,
     fields_of,
 )
-from spanhook.model import Args, Kwargs, later
+from spanhook.model import Args, Kwargs, exact_text, later
 
 
 class StainlessTransport(Transport):
@@ -66,7 +66,7 @@ class StainlessTransport(Transport):
     def uploads(self, args: Args, kwargs: Kwargs) -> Iterable[str]:
         files = options_of(args, kwargs).files
         named = files.items() if isinstance(files, dict) else files or ()
-        return [str(name) for name, _ in named]
+        return [exact_text(name) for name, _ in named]
 
     def keeping(self, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
         return keeping(args, kwargs)

@@ -12,7 +12,7 @@ from spanhook.instrument.layers import STARLETTE
 from spanhook.instrument.starlette.incoming import Incoming, Scope
 from spanhook.instrument.starlette.routes import route_of
 from spanhook.instrument.starlette.whose import whose
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, Usage
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, Usage, exact_text
 
 METHODS = frozenset(("CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"))
 
@@ -57,7 +57,7 @@ def response_of(value: Any, before: Mapping[str, Any]) -> dict[str, Any]:
     headers: Mapping[str, Any] = given.get("headers", before.get("headers", {}))
     return {
         "status_code": given.get("status_code") or before.get("status_code", 200),
-        "headers": {str(name).lower(): str(one) for name, one in headers.items()},
+        "headers": {exact_text(name).lower(): str(one) for name, one in headers.items()},
         "body": body if isinstance(body, bytes) else str("" if body is None else body).encode(),
     }
 

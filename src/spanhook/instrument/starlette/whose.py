@@ -6,6 +6,7 @@ from typing import Any
 from spanhook.instrument.identities import field_of, first_id
 from spanhook.instrument.starlette.incoming import Scope
 from spanhook.instrument.surroundings import settings
+from spanhook.model import exact_text
 
 _USER = ("user_id", "identity", "id", "sub", "username")
 _TENANT = ("tenant_id", "org_id", "organization_id")
@@ -20,7 +21,7 @@ def whose(scope: Scope) -> Mapping[str, str]:
     """
     asked = settings().request_identity
     if asked is not None:
-        return {name: str(value) for name, value in asked(scope).items() if value}
+        return {name: exact_text(value) for name, value in asked(scope).items() if value}
     state: Any = scope.get("state") or {}
     found: dict[str, str] = {}
     users = [one for one in (field_of(state, "user"), scope.get("user")) if _is_known(one)]

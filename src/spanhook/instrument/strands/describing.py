@@ -7,7 +7,7 @@ from spanhook import semconv
 from spanhook.instrument.parameters import PARAMETERS, note_parameter
 from spanhook.instrument.prefixes import provider_named, split
 from spanhook.instrument.wire import fields_of
-from spanhook.model import Attributes
+from spanhook.model import Attributes, exact_text
 
 _HERE = "strands.models."
 _PROVIDERS = {
@@ -54,7 +54,7 @@ def model_of(model: Any) -> str:
 def _provider_of(model: Any) -> str:
     module = _module(model)
     if module == "litellm":
-        return provider_named(split(str(config_of(model).get("model_id") or ""))[0] or "openai")
+        return provider_named(split(exact_text(config_of(model).get("model_id")))[0] or "openai")
     return _PROVIDERS.get(module, module) or semconv.UNKNOWN_PROVIDER
 
 

@@ -17,7 +17,7 @@ from spanhook.instrument.strands.arguments import RUN as CALL
 from spanhook.instrument.strands.chunks import Last
 from spanhook.instrument.strands.models import structured
 from spanhook.instrument.strands.prompts import carried_in, messages_of, response, rewritten
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, runs_on
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, exact_text, runs_on
 
 PROVIDER = "strands"
 
@@ -29,10 +29,10 @@ def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
 def run_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
     attributes: Attributes = {
         semconv.GEN_AI_PROVIDER_NAME: PROVIDER,
-        semconv.GEN_AI_AGENT_NAME: str(getattr(instance, "name", None) or type(instance).__name__),
+        semconv.GEN_AI_AGENT_NAME: exact_text(getattr(instance, "name", None)) or type(instance).__name__,
     }
     if getattr(instance, "agent_id", None):
-        attributes[semconv.GEN_AI_AGENT_ID] = str(instance.agent_id)
+        attributes[semconv.GEN_AI_AGENT_ID] = exact_text(instance.agent_id)
     return attributes
 
 

@@ -13,7 +13,7 @@ from spanhook.instrument.strands.arguments import TEAM as CALL
 from spanhook.instrument.strands.chunks import Last
 from spanhook.instrument.strands.prompts import messages_of
 from spanhook.instrument.strands.runs import PROVIDER, run_identity
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, runs_on
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, exact_text, runs_on
 
 
 def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
@@ -21,7 +21,7 @@ def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
 
 
 def team_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
-    named = str(getattr(instance, "id", None) or "")
+    named = exact_text(getattr(instance, "id", None))
     return {semconv.GEN_AI_WORKFLOW_NAME: named or type(instance).__name__}
 
 
@@ -84,11 +84,11 @@ def handoff_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
     target = GIVEN.given(args, kwargs, "target_node")
     attributes: Attributes = {
         semconv.GEN_AI_PROVIDER_NAME: PROVIDER,
-        semconv.GEN_AI_AGENT_NAME: str(getattr(target, "node_id", "")),
+        semconv.GEN_AI_AGENT_NAME: exact_text(getattr(target, "node_id", "")),
     }
     giver = getattr(getattr(instance.state, "current_node", None), "node_id", None)
     if giver:
-        attributes[semconv.DELEGATING_AGENT] = str(giver)
+        attributes[semconv.DELEGATING_AGENT] = exact_text(giver)
     return attributes
 
 

@@ -23,6 +23,7 @@ from spanhook.model import (
     Message,
     Request,
     current_record,
+    exact_text,
     gated_by,
     in_order,
 )
@@ -34,7 +35,7 @@ def _asked(args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
 
 
 def _name(tool: Any) -> str:
-    return str(tool.tool_name)
+    return exact_text(tool.tool_name)
 
 
 def _is_output(tool: Any) -> bool:

@@ -27,6 +27,7 @@ from spanhook.model import (
     Request,
     Texts,
     Usage,
+    exact_text,
 )
 
 Told = tuple[Attributes, Usage | None]
@@ -95,7 +96,9 @@ class _Api:
         body = transport.body_of(instance, args, kwargs)
         told = [(name, value, type(value)) for name, value in body.items() if name not in content]
         server = transport.server_of(instance, args, kwargs)
-        return server, transport.model_of(instance, args, kwargs, body), transport.is_streamed(args, kwargs), *told
+        model = transport.model_of(instance, args, kwargs, body)
+        model = model if type(model) is str else exact_text(model)
+        return server, model, transport.is_streamed(args, kwargs), *told
 
     def request(self, instance: Any, args: Args, kwargs: Kwargs) -> Request:
         request = self.format.request(self.transport.body_of(instance, args, kwargs))

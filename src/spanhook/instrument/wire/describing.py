@@ -1,5 +1,6 @@
 """Start attributes common to every provider's requests."""
 
+from enum import Enum
 from typing import Any
 
 from spanhook import semconv
@@ -18,7 +19,7 @@ def described(server: Server, model: Any, body: Fields, *, streamed: bool) -> At
     attributes: Attributes = {semconv.GEN_AI_PROVIDER_NAME: provider}
     if address:
         attributes[semconv.SERVER_ADDRESS], attributes[semconv.SERVER_PORT] = address, port
-    if isinstance(model, str):
+    if isinstance(model, str | Enum):
         attributes[semconv.GEN_AI_REQUEST_MODEL] = model
     if streamed:
         attributes[semconv.GEN_AI_REQUEST_STREAM] = True

@@ -12,8 +12,9 @@ class HookTest(Given):
 
     sample_context: Shallow | None = Field(
         default=None,
-        description="Any of name, arguments, inputs, messages, system, model, provider, tenant_id, user_id, "
-        "session_id, metadata, result and error. With run and span, it overrides what was recorded.",
+        description="Any of name, names (of a tool that has several), arguments, inputs, messages, system, model, "
+        "provider, tenant_id, user_id, session_id, metadata, result and error. With run and span, it overrides what "
+        "was recorded.",
     )
     run: str = Field(default="", max_length=200, description="The id of a run, with the scope runs:read.")
     span: str = Field(default="", max_length=200, description="The id of a span in it.")

@@ -73,6 +73,7 @@ def _of(run: RunDetail, span: StoredSpan) -> Recorded:
     found |= span.attributes
     sample: dict[str, Any] = {
         "name": _first(found, *_TARGETS),
+        "names": found.get(semconv.NAMES, ""),
         "model": _first(found, semconv.GEN_AI_REQUEST_MODEL),
         "provider": _first(found, semconv.GEN_AI_PROVIDER_NAME),
         "tenant_id": span.tenant_id or run.run.tenant_id,  # of the key, whatever attributes say

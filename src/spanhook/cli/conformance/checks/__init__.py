@@ -8,6 +8,7 @@ from spanhook.cli.conformance.checks.changing import answered, callbacks, held, 
 from spanhook.cli.conformance.checks.counting import allowed, content, once, usage
 from spanhook.cli.conformance.checks.editing import edited
 from spanhook.cli.conformance.checks.ending import cancelled, errors, left
+from spanhook.cli.conformance.checks.naming import named
 from spanhook.cli.conformance.checks.refusing import asynchronous, denied, refuse, timed
 from spanhook.cli.conformance.checks.restoring import restored
 from spanhook.cli.conformance.checks.surroundings import disabled, exporter, foreign, unsampled
@@ -21,6 +22,7 @@ CHECKS: dict[str, Callable[[Way], Cell]] = {
     "denied": denied,
     "async": asynchronous,
     "timeout": timed,
+    "named": named,
     "rewritten": rewritten,
     "answered": answered,
     "held": held,

@@ -40,6 +40,7 @@ class Way:
         take: Takes a reference to it, which is called after hooks become active.
         calls: The number of operations it creates.
         lacking: Whether it is missing from the installed version.
+        library: The library whose module has it; empty for one that is made elsewhere.
         memory: What several checks use, computed by the first of them.
     """
 
@@ -48,14 +49,18 @@ class Way:
     take: Callable[[Any], Callable[[], Any]] = field(repr=False)
     calls: int = 1
     lacking: bool = False
+    library: str = ""
     memory: dict[Any, Any] = field(default_factory=dict[Any, Any], repr=False, compare=False)
 
 
-def ways_of(subject: Subject) -> list[Way]:
+def ways_of(subject: Subject, library: str = "") -> list[Way]:
     """Every way of calling ``subject``: directly, and by a reference taken before hooks were active."""
-    found = [Way(name, subject, _on_the_spot(use), subject.calls(name)) for name, use in subject.ways.items()]
-    found += [Way(name, subject, _on_the_spot(settle), lacking=True) for name in subject.lacking]
-    return found + [Way(f"{name} (kept)", subject, take) for name, take in subject.bind.items()]
+    found = [
+        Way(name, subject, _on_the_spot(use), subject.calls(name), library=library)
+        for name, use in subject.ways.items()
+    ]
+    found += [Way(name, subject, _on_the_spot(settle), lacking=True, library=library) for name in subject.lacking]
+    return found + [Way(f"{name} (kept)", subject, take, library=library) for name, take in subject.bind.items()]
 
 
 def _on_the_spot(use: Callable[[Any], Any]) -> Callable[[Any], Callable[[], Any]]:

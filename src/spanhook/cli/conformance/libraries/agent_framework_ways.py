@@ -220,7 +220,7 @@ def using(made: Callable[[Body], Any]) -> Callable[[Body], Any]:
 
 
 def workflow_of(body: Body) -> Any:
-    return framework.WorkflowBuilder(start_executor=asking(body)).build()
+    return framework.WorkflowBuilder(name="desk", start_executor=asking(body)).build()
 
 
 # ------------------------------------------------------------------------------------------------- ways

@@ -34,6 +34,7 @@ from spanhook.model import (
     Request,
     Texts,
     Usage,
+    exact_text,
     in_pieces,
     source_form,
     text_of,
@@ -90,10 +91,12 @@ class Messages(Format):
         return Request(
             messages=[_to_message(one) for prompt in prompts for one in list_of(prompt.get("messages"))],
             system="\n".join(dict.fromkeys(system for system in systems if system)),
-            tools=[str(fields_of(tool).get("name") or fields_of(tool).get("type") or "") for tool in tools],
+            tools=[
+                exact_text(fields_of(tool).get("name")) or exact_text(fields_of(tool).get("type")) for tool in tools
+            ],
             tool_definitions=tools,
             inputs=self._inputs(body),
-            model=str(prompts[0].get("model") or "") if prompts else "",
+            model=exact_text(prompts[0].get("model")) if prompts else "",
         )
 
     def carries(self, body: Fields) -> Carried:
@@ -194,7 +197,7 @@ class Batches(Messages):
 
     def describe(self, attributes: Attributes, body: Fields) -> None:
         super().describe(attributes, body)
-        models = {str(prompt.get("model") or "") for prompt in self._prompts(body)}
+        models = {exact_text(prompt.get("model")) for prompt in self._prompts(body)}
         if len(models) == 1 and models != {""}:
             attributes[semconv.GEN_AI_REQUEST_MODEL] = models.pop()
 
@@ -225,7 +228,7 @@ def _to_message(wire: Any) -> Message:
     told = fields_of(wire)
     parts = list(_PARTS.read(told.get("content")))
     found = bool(parts) and all(part.get("type") == "tool_call_response" for part in parts)
-    return {"role": "tool" if found else str(told.get("role") or "assistant"), "parts": parts}
+    return {"role": "tool" if found else exact_text(told.get("role")) or "assistant", "parts": parts}
 
 
 def _from_message(message: Message, like: Wire | None = None) -> list[Wire]:

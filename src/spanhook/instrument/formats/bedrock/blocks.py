@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from spanhook.instrument.wire import Fields, Part, Wire, fields_of, list_of, rewrite, text_of
-from spanhook.model import Message, is_media
+from spanhook.model import Message, exact_text, is_media
 
 _MEDIA = ("image", "video", "audio", "document")
 _MIME = {"mp3": "audio/mpeg", "md": "text/markdown", "three_gp": "video/3gpp", "m4a": "audio/mp4"}
@@ -24,7 +24,7 @@ def to_message(wire: Any) -> Message:
     told = fields_of(wire)
     parts = [to_part(block) for block in _blocks(told.get("content"))]
     found = bool(parts) and all(part.get("type") == "tool_call_response" for part in parts)
-    return {"role": "tool" if found else str(told.get("role") or "assistant"), "parts": parts}
+    return {"role": "tool" if found else exact_text(told.get("role")) or "assistant", "parts": parts}
 
 
 def from_message(message: Message, like: Wire | None = None) -> list[Wire]:

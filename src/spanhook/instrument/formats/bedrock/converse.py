@@ -27,7 +27,7 @@ from spanhook.instrument.wire import (
     rewrite,
     text_in,
 )
-from spanhook.model import Attributes, Carried, Change, Chunks, Message, Request, Texts, Usage, in_pieces
+from spanhook.model import Attributes, Carried, Change, Chunks, Message, Request, Texts, Usage, exact_text, in_pieces
 
 _PARAMETERS = {
     "temperature": ("temperature",),
@@ -62,7 +62,7 @@ class Converse(Format):
             tools=[name for name in map(_tool_name, tools) if name],
             tool_definitions=tools,
             inputs=body.get("messages"),
-            model=str(body.get("model") or ""),
+            model=exact_text(body.get("model")),
         )
 
     def carries(self, body: Fields) -> Carried:
@@ -131,5 +131,5 @@ def _tool_name(tool: Any) -> str:
     for kind in ("toolSpec", "systemTool"):
         name = fields_of(fields_of(tool).get(kind)).get("name")
         if name:
-            return str(name)
+            return exact_text(name)
     return ""

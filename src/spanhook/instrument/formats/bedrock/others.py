@@ -5,7 +5,7 @@ from typing import Any
 from spanhook import semconv
 from spanhook.instrument.formats.bedrock.describing import note_guardrail
 from spanhook.instrument.wire import ChunkLike, Construct, Event, Fields, Format, Payload, fields_of, list_of
-from spanhook.model import Attributes, Carried, Change, Chunks, PlainTexts, Request, Texts, Usage
+from spanhook.model import Attributes, Carried, Change, Chunks, PlainTexts, Request, Texts, Usage, exact_text
 
 
 class BodyEmbeddings(Format):
@@ -22,7 +22,7 @@ class BodyEmbeddings(Format):
             attributes[semconv.GEN_AI_EMBEDDINGS_DIMENSION_COUNT] = dimensions
 
     def request(self, body: Fields) -> Request:
-        return Request(inputs=body.get(_place(body)), model=str(body.get("model") or ""))
+        return Request(inputs=body.get(_place(body)), model=exact_text(body.get("model")))
 
     def carries(self, body: Fields) -> Carried:
         given = body.get(_place(body))
@@ -75,7 +75,7 @@ class AnyBody(Format):
 
     def request(self, body: Fields) -> Request:
         inputs = {name: value for name, value in body.items() if name != "model"}
-        return Request(inputs=inputs, model=str(body.get("model") or ""))
+        return Request(inputs=inputs, model=exact_text(body.get("model")))
 
     def rewrite(self, body: Payload, change: Change) -> None:
         if change.inputs is not None:

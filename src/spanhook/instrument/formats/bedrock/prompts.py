@@ -38,6 +38,7 @@ from spanhook.model import (
     Route,
     Texts,
     Usage,
+    exact_text,
     leaves,
     with_texts,
 )
@@ -143,7 +144,7 @@ class Prompted(Format):
     def request(self, body: Fields) -> Request:
         prompt = body.get(self._form.prompt)
         messages = [] if prompt is None else [_message("user", text_of(prompt))]
-        return Request(messages=messages, inputs=prompt, model=str(body.get("model") or ""))
+        return Request(messages=messages, inputs=prompt, model=exact_text(body.get("model")))
 
     def carries(self, body: Fields) -> Carried:
         return [text_of(body.get(self._form.prompt)) or None]

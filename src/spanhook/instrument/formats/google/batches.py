@@ -8,7 +8,7 @@ from spanhook.instrument.formats.google.errors import error_of
 from spanhook.instrument.formats.google.parts import texts_in, to_message
 from spanhook.instrument.formats.google.reading import field
 from spanhook.instrument.wire import Fields, Format, Payload, list_of
-from spanhook.model import Attributes, Carried, Change, Request, Usage
+from spanhook.model import Attributes, Carried, Change, Request, Usage, exact_text
 
 
 class Batches(Format):
@@ -25,7 +25,7 @@ class Batches(Format):
         return Request(
             messages=[to_message(content) for content in contents],
             inputs=contents,
-            model=str(body.get("model") or ""),
+            model=exact_text(body.get("model")),
         )
 
     def carries(self, body: Fields) -> Carried:

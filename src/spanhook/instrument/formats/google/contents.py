@@ -26,7 +26,7 @@ from spanhook.instrument.wire import (
     text_in,
     text_of,
 )
-from spanhook.model import Attributes, Carried, Change, Chunks, Message, Request, Texts, Usage, in_pieces
+from spanhook.model import Attributes, Carried, Change, Chunks, Message, Request, Texts, Usage, exact_text, in_pieces
 
 _OUTPUTS = {"application/json": "json", "text/x.enum": "json", "IMAGE": "image", "AUDIO": "speech", "VIDEO": "video"}
 """The conventions' types of output, by MIME type and by modality."""
@@ -56,7 +56,7 @@ class GenerateContent(Format):
             tools=[str(field(one, "name") or "") for one in tools],
             tool_definitions=tools,
             inputs=body.get("contents"),
-            model=str(body.get("model") or ""),
+            model=exact_text(body.get("model")),
         )
 
     def carries(self, body: Fields) -> Carried:
@@ -113,7 +113,7 @@ class GenerateContent(Format):
         usage = {"promptTokenCount": 0, "candidatesTokenCount": 0, "totalTokenCount": 0}
         return {
             "usageMetadata": usage,
-            "modelVersion": str(body.get("model") or ""),
+            "modelVersion": exact_text(body.get("model")),
             "responseId": "spanhook",
             **made,
         }

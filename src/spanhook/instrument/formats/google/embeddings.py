@@ -8,7 +8,7 @@ from spanhook.instrument.formats.google.errors import error_of
 from spanhook.instrument.formats.google.parts import texts_in
 from spanhook.instrument.formats.google.reading import field, usage_of
 from spanhook.instrument.wire import Fields, Format, Payload, fields_of, list_of
-from spanhook.model import Attributes, Carried, Change, Request, Usage
+from spanhook.model import Attributes, Carried, Change, Request, Usage, exact_text
 
 
 class EmbedContent(Format):
@@ -28,7 +28,7 @@ class EmbedContent(Format):
                 return
 
     def request(self, body: Fields) -> Request:
-        return Request(inputs=_inputs_in(body), model=str(body.get("model") or ""))
+        return Request(inputs=_inputs_in(body), model=exact_text(body.get("model")))
 
     def carries(self, body: Fields) -> Carried:
         given = _inputs_in(body)

@@ -24,7 +24,7 @@ from spanhook.instrument.wire import (
     one_prompt,
     text_of,
 )
-from spanhook.model import Attributes, Carried, Change, Chunks, Message, Request, Texts, Usage, in_pieces
+from spanhook.model import Attributes, Carried, Change, Chunks, Message, Request, Texts, Usage, exact_text, in_pieces
 
 _APART = {"thought": ("total_thought_tokens", "total_reasoning_tokens"), "tool use": ("total_tool_use_tokens",)}
 
@@ -63,10 +63,12 @@ class Interactions(Format):
         return Request(
             messages=[to_message(item) for item in items_in(body.get("input"))],
             system=text_of(body.get("system_instruction")),
-            tools=[str(fields_of(tool).get("name") or fields_of(tool).get("type") or "") for tool in tools],
+            tools=[
+                exact_text(fields_of(tool).get("name")) or exact_text(fields_of(tool).get("type")) for tool in tools
+            ],
             tool_definitions=tools,
             inputs=body.get("input"),
-            model=str(body.get("model") or ""),
+            model=exact_text(body.get("model")),
         )
 
     def carries(self, body: Fields) -> Carried:

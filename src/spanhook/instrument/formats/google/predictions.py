@@ -6,7 +6,7 @@ from spanhook import semconv
 from spanhook.instrument.formats.google.errors import error_of
 from spanhook.instrument.formats.google.reading import field, usage_of
 from spanhook.instrument.wire import Fields, Format, Payload, list_of, one_prompt, text_in
-from spanhook.model import Attributes, Carried, Change, Message, Request, Usage
+from spanhook.model import Attributes, Carried, Change, Message, Request, Usage, exact_text
 
 
 class Predictions(Format):
@@ -32,7 +32,7 @@ class Predictions(Format):
     def request(self, body: Fields) -> Request:
         prompts = _prompts_in(body)
         messages: list[Message] = [{"role": "user", "parts": [{"type": "text", "content": one}]} for one in prompts]
-        return Request(messages=messages, inputs=prompts, model=str(body.get("model") or ""))
+        return Request(messages=messages, inputs=prompts, model=exact_text(body.get("model")))
 
     def carries(self, body: Fields) -> Carried:
         return [*_prompts_in(body)] or [None]

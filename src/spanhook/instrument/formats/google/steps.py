@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from spanhook.instrument.wire import Part, Wire, fields_of, list_of, plain, rewrite, text_in
-from spanhook.model import Message, is_media, modality_of, text_of
+from spanhook.model import Message, exact_text, is_media, modality_of, text_of
 
 _INPUT, _OUTPUT = "user_input", "model_output"
 _MEDIA = ("image", "audio", "video", "document")
@@ -24,7 +24,7 @@ def to_message(item: Any) -> Message:
     told = fields_of(item)
     kind = told.get("type")
     if "role" in told:
-        role = str(told["role"])
+        role = exact_text(told["role"])
         return _message(_ROLES.get(role, role), _read_all(told.get("content")))
     if kind in (_INPUT, _OUTPUT):
         return _message("user" if kind == _INPUT else "assistant", _read_all(told.get("content")))

@@ -30,7 +30,7 @@ from spanhook.instrument.wire import (
     messages_in,
     one_prompt,
 )
-from spanhook.model import Attributes, Carried, Change, Chunks, Message, Request, Texts, Usage, text_of
+from spanhook.model import Attributes, Carried, Change, Chunks, Message, Request, Texts, Usage, exact_text, text_of
 
 
 class Chat(OpenAIFormat):
@@ -58,7 +58,7 @@ class Chat(OpenAIFormat):
             tools=[tool_name(tool) for tool in body.get("tools") or body.get("functions") or ()],
             tool_definitions=body.get("tools") or body.get("functions") or (),
             inputs=body.get("messages"),
-            model=str(body.get("model") or ""),
+            model=exact_text(body.get("model")),
         )
 
     def carries(self, body: Fields) -> Carried:
@@ -118,7 +118,7 @@ class Chat(OpenAIFormat):
             messages = messages_in(value, expected, key="role")
             made = {"choices": [_choice(index, message) for index, message in enumerate(messages)]}
         known = {"id": "chatcmpl-spanhook", "object": "chat.completion", "created": seconds()}
-        return {**known, "model": str(body.get("model") or ""), **made}
+        return {**known, "model": exact_text(body.get("model")), **made}
 
     def events(self, body: Fields, payload: Payload) -> Iterator[Event]:
         """A chat completion as the chunks of a stream."""

@@ -10,7 +10,7 @@ from spanhook.instrument.formats.openai.reading import completion_response
 from spanhook.instrument.formats.openai.texts import ChoiceTexts
 from spanhook.instrument.surroundings import seconds
 from spanhook.instrument.wire import ChunkLike, Construct, Event, Fields, Payload, fields_of, finished, list_of
-from spanhook.model import Attributes, Carried, Change, Chunks, Message, Request, Texts, Usage
+from spanhook.model import Attributes, Carried, Change, Chunks, Message, Request, Texts, Usage, exact_text
 
 
 class Completions(OpenAIFormat):
@@ -24,7 +24,7 @@ class Completions(OpenAIFormat):
 
     def request(self, body: Fields) -> Request:
         messages = [_text("user", prompt) for prompt in _prompts(body)]
-        return Request(messages=messages, inputs=body.get("prompt"), model=str(body.get("model") or ""))
+        return Request(messages=messages, inputs=body.get("prompt"), model=exact_text(body.get("model")))
 
     def carries(self, body: Fields) -> Carried:
         return [prompt if isinstance(prompt, str) else None for prompt in _prompts(body)]
@@ -76,7 +76,7 @@ class Completions(OpenAIFormat):
                 raise TypeError(f"a text completion's answer is text or a Completion, not {type(value).__name__}")
             made = {"choices": [_choice(index, text) for index, text in enumerate(texts)]}
         known = {"id": "cmpl-spanhook", "object": "text_completion", "created": seconds()}
-        return {**known, "model": str(body.get("model") or ""), **made}
+        return {**known, "model": exact_text(body.get("model")), **made}
 
     def events(self, body: Fields, payload: Payload) -> Iterator[Event]:  # noqa: ARG002
         for choice in payload["choices"]:

@@ -8,7 +8,7 @@ from spanhook.instrument.formats.openai.describing import OpenAIFormat
 from spanhook.instrument.formats.openai.items import rewrite, to_message, to_messages
 from spanhook.instrument.formats.openai.reading import RESPONSES_USAGE, usage_of
 from spanhook.instrument.wire import Fields, Payload, is_model, one_prompt, plain
-from spanhook.model import Attributes, Change, Message, Request, Usage
+from spanhook.model import Attributes, Change, Message, Request, Usage, exact_text
 
 
 class Decisions(OpenAIFormat):
@@ -24,7 +24,7 @@ class Decisions(OpenAIFormat):
 
     def request(self, body: Fields) -> Request:
         given = body.get("input")
-        return Request(messages=to_messages(given), inputs=given, model=str(body.get("model") or ""))
+        return Request(messages=to_messages(given), inputs=given, model=exact_text(body.get("model")))
 
     def rewrite(self, body: Payload, change: Change) -> None:
         if change.inputs is not None:
@@ -65,7 +65,7 @@ class Decisions(OpenAIFormat):
             "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": 0,
         }
-        return {"model": str(body.get("model") or ""), "usage": usage, **value}
+        return {"model": exact_text(body.get("model")), "usage": usage, **value}
 
 
 def _plain(answer: Any) -> Any:

@@ -8,7 +8,7 @@ from spanhook import semconv
 from spanhook.instrument.formats.openai.describing import WHOSE, OpenAIFormat
 from spanhook.instrument.formats.openai.reading import CHAT_USAGE, usage_of
 from spanhook.instrument.wire import Fields, Payload
-from spanhook.model import Attributes, Carried, Change, Request, Usage
+from spanhook.model import Attributes, Carried, Change, Request, Usage, exact_text
 
 
 class Embeddings(OpenAIFormat):
@@ -30,7 +30,7 @@ class Embeddings(OpenAIFormat):
             attributes[semconv.GEN_AI_REQUEST_ENCODING_FORMATS] = (encoding,)
 
     def request(self, body: Fields) -> Request:
-        return Request(inputs=body.get("input"), model=str(body.get("model") or ""))
+        return Request(inputs=body.get("input"), model=exact_text(body.get("model")))
 
     def carries(self, body: Fields) -> Carried:
         """The texts; nothing for inputs in tokens, because clients split long texts over several requests."""
@@ -68,7 +68,7 @@ class Embeddings(OpenAIFormat):
             for index, one in enumerate(made["data"])
         ]
         usage = {"prompt_tokens": 0, "total_tokens": 0}
-        return {"object": "list", "model": str(body.get("model") or ""), "usage": usage, **made, "data": data}
+        return {"object": "list", "model": exact_text(body.get("model")), "usage": usage, **made, "data": data}
 
 
 def _encoded(vector: Any, body: Fields) -> Any:

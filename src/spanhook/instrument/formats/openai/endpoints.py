@@ -13,7 +13,7 @@ from spanhook.instrument.formats.openai.events import EventChunks, used_in
 from spanhook.instrument.formats.openai.items import rewrite, to_message, to_messages
 from spanhook.instrument.formats.openai.messages import PARTS
 from spanhook.instrument.wire import Construct, Event, Fields, Payload, fields_of, one_prompt
-from spanhook.model import Attributes, Change, Chunks, Message, Request, Usage
+from spanhook.model import Attributes, Change, Chunks, Message, Request, Usage, exact_text
 
 MAKES = "generate_content"
 RUNS = "invoke_agent"
@@ -65,7 +65,7 @@ class Endpoint(OpenAIFormat):
             messages=_messages(content),
             system=str(body.get(self._system) or ""),
             inputs=content,
-            model=str(body.get("model") or ""),
+            model=exact_text(body.get("model")),
         )
 
     def rewrite(self, body: Payload, change: Change) -> None:
@@ -119,7 +119,7 @@ class Endpoint(OpenAIFormat):
             value = {"text": value}
         if not isinstance(value, dict):
             raise TypeError(f"an answer to {self.api} is what the SDK returns, or its JSON, not {type(value).__name__}")
-        return {"model": str(body.get("model") or ""), **value}
+        return {"model": exact_text(body.get("model")), **value}
 
     def events(self, body: Fields, payload: Payload) -> Iterator[Event]:  # noqa: ARG002
         """The answer as a stream.

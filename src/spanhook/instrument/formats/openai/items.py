@@ -10,7 +10,7 @@ from typing import Any
 from spanhook.instrument.formats.openai.messages import KINDS
 from spanhook.instrument.wire import Part, Parts, Wire, decoded, encoded, fields_of, plain
 from spanhook.instrument.wire import rewrite as rewrite_each
-from spanhook.model import Message, is_media, item_form, made_form, media_part, media_wire, text_of
+from spanhook.model import Message, exact_text, is_media, item_form, made_form, media_part, media_wire, text_of
 
 PARTS = Parts(KINDS, media=item_form)
 """Content types of message items."""
@@ -30,7 +30,7 @@ def to_message(item: Any) -> Message:
     told = fields_of(item)
     kind = told.get("type") or "message"
     if "role" in told and kind == "message":
-        return {"role": str(told["role"]), "parts": list(PARTS.read(told.get("content")))}
+        return {"role": exact_text(told["role"]), "parts": list(PARTS.read(told.get("content")))}
     if kind in _OUTPUTS:
         part = {"type": "tool_call_response", "id": told.get("call_id"), "response": _plain_output(told.get("output"))}
         return {"role": "tool", "parts": [part]}

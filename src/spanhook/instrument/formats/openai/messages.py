@@ -9,13 +9,13 @@ from typing import Any
 
 from spanhook.instrument.wire import Kind, Part, Parts, Wire, decoded, encoded, fields_of
 from spanhook.instrument.wire import rewrite as rewrite_each
-from spanhook.model import Message
+from spanhook.model import Message, exact_text
 
 
 def to_message(wire: Any) -> Message:
     """One message in role/parts form."""
     told = fields_of(wire)
-    role = str(told.get("role") or "assistant")
+    role = exact_text(told.get("role")) or "assistant"
     content = told.get("content")
     if role in _TOOLS:
         parts: list[Part] = [{"type": "tool_call_response", **_call_id(told), "response": content}]
@@ -189,4 +189,4 @@ def tool_name(tool: Any) -> str:
     """The name of a tool as the model sees it; for OpenAI's own tools, their type."""
     told = fields_of(tool)
     inner = fields_of(told.get("function") or told.get("custom"))
-    return str(inner.get("name") or told.get("name") or told.get("type") or "")
+    return exact_text(inner.get("name")) or exact_text(told.get("name")) or exact_text(told.get("type"))

@@ -31,7 +31,7 @@ from spanhook.instrument.wire import (
     messages_in,
     one_prompt,
 )
-from spanhook.model import Attributes, Carried, Change, Chunks, Message, Request, Texts, Usage
+from spanhook.model import Attributes, Carried, Change, Chunks, Message, Request, Texts, Usage, exact_text
 
 
 class Responses(OpenAIFormat):
@@ -80,7 +80,7 @@ class Responses(OpenAIFormat):
             tools=[tool_name(tool) for tool in body.get("tools") or ()],
             tool_definitions=body.get("tools") or (),
             inputs=body.get("input"),
-            model=str(body.get("model") or ""),
+            model=exact_text(body.get("model")),
         )
 
     def carries(self, body: Fields) -> Carried:
@@ -135,7 +135,7 @@ class Responses(OpenAIFormat):
             "id": "resp_spanhook",
             "object": self._object,
             "created_at": seconds(),
-            "model": str(body.get("model") or ""),
+            "model": exact_text(body.get("model")),
             "status": "completed",
             "parallel_tool_calls": True,
             "tool_choice": "auto",
