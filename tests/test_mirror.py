@@ -145,6 +145,7 @@ THROUGH = {
     "config/models": "config/test_json_schema",
     "config/own_hooks": "config/test_checking",
     "config/requirements": "config/test_instrumenting",
+    "config/reporting": "config/test_reload",
     "config/toml_tables": "config/test_reading",
     "config/validating": "config/test_checking",
     "config/yaml_nodes": "config/test_reading",

@@ -37,6 +37,21 @@ class Document:
     content: bytes
 
     @property
+    def shown(self) -> str:
+        """The path for messages."""
+        return shown(self.path)
+
+    @property
+    def is_json(self) -> bool:
+        """Whether it is read as JSON."""
+        return self.path.endswith(".json")
+
+    @property
+    def is_yaml(self) -> bool:
+        """Whether it is read as YAML, as every file is that is not called something else."""
+        return not self.path.endswith((".json", ".toml"))
+
+    @property
     def folder(self) -> str:
         """The folder of the file, at which relative paths in it start."""
         return os.path.dirname(self.path)
@@ -100,7 +115,7 @@ def content_of(path: str) -> bytes:
     if os.path.exists(path) and not os.path.isfile(path):
         raise ConfigurationError(f"configuration {path!r} is not a regular file, which can be read again; name one")
     try:
-        with open(path, "rb") as opened:
+        with open(path, "rb", opener=_open_at_once) as opened:
             content = opened.read(LARGEST + 1)
     except FileNotFoundError:
         raise ConfigurationError(f"there is no configuration file {shown(path)!r}; correct the path") from None
@@ -111,6 +126,11 @@ def content_of(path: str) -> bytes:
             f"the configuration file {shown(path)!r} has more than {LARGEST} bytes; make it smaller"
         )
     return content
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file. A pipe that has taken its place since it was looked at does not block."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def read(path: str, such_as: str = "version: 1 and policies", *, may_be_empty: bool = False) -> Document:

@@ -1,9 +1,10 @@
 """Following a configuration file while the application runs: a change applies as a whole or not at all.
 
-A thread checks the file once a second, and at once on SIGHUP unless the application handles that signal. A missing or
-invalid file changes nothing and is logged once.
+A thread checks the file once a second, and at once on SIGHUP unless the application handles that signal. A file that is
+missing, invalid or cut short changes nothing and is reported once.
 """
 
+import hashlib
 import os
 import queue
 import signal
@@ -13,12 +14,14 @@ from types import FrameType
 from typing import Any
 
 from spanhook.concurrency import OwnThread
+from spanhook.config.completeness import IncompleteFileError
 from spanhook.config.file import ConfigurationFile, load_file
 from spanhook.config.instrumenting import exchange, in_force
 from spanhook.config.own_hooks import OwnHooks, load_own
 from spanhook.config.reading import content_of, shown
+from spanhook.config.reporting import report_refused
 from spanhook.diagnostics import log
-from spanhook.errors import ConfigurationFileError, SpanhookError
+from spanhook.errors import ConfigurationError, ConfigurationFileError, SpanhookError
 from spanhook.fork import after_fork
 from spanhook.gating import Hooks
 
@@ -123,12 +126,11 @@ class Follower:
             if not self._trying and content_of(self._file.path) == self._file.document.content:
                 self._told = ""
                 return False
-            file = load_file(self._file.path, self._file.policies)
+            file = load_file(self._file.path, self._file.policies, active=self._file.document)
             with self._lock:
                 self._apply(file)
         except BaseException as error:  # code that is imported may even exit
-            said = str(error) if isinstance(error, SpanhookError) else f"{type(error).__name__}: {error}"
-            self._tell(" ".join(said.split()))
+            self._refuse(error)
             return False
         self._told = ""
         log.info("spanhook: %s has changed and is active now", shown(file.path))
@@ -176,11 +178,14 @@ class Follower:
             exchange(out, into, None if settings == earlier else settings)
             self._remote = dict(remote)
 
-    def _tell(self, why: str) -> None:
-        """Log once what is wrong."""
-        if why != self._told:
-            self._told = why
-            log.warning("spanhook: %s; the previous configuration stays active", why)
+    def _refuse(self, error: BaseException) -> None:
+        """Report why the file is not applied, once for each content."""
+        said = str(error) if isinstance(error, SpanhookError) else f"{type(error).__name__}: {error}"
+        why = " ".join(said.split())
+        told = f"{_digest(self._file.path)} {why}"
+        if told != self._told:
+            self._told = told
+            report_refused(self._file.path, "incomplete" if isinstance(error, IncompleteFileError) else "invalid", why)
 
 
 _following: list[Follower] = []
@@ -233,6 +238,14 @@ def _signature(path: str) -> Signature:
     except OSError:
         return (0,)
     return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
+
+
+def _digest(path: str) -> str:
+    """Identifies the content of a file; empty if it cannot be read."""
+    try:
+        return hashlib.sha256(content_of(path)).hexdigest()
+    except ConfigurationError:
+        return ""
 
 
 def _has_terminal() -> bool:
