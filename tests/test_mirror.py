@@ -198,6 +198,7 @@ THROUGH = {
     "gating/places": "gating/test_checking",
     "gating/plan": "gating/test_registry",
     "gating/_checking_window": "gating/test_window",
+    "gating/strictness": "gating/test_loosening",
     "gating/tally": "telemetry/test_metrics",
     "telemetry/_histograms": "conventions/test_emitted",
     "instrument/_blocks": "instrument/starlette/test_exchange",

@@ -100,7 +100,9 @@ def test_what_changes_is_in_force_for_the_next_operation(write: Write, said: lis
     write(OTHER)
     assert follower.reload()
     assert refused() == {"search"}
-    assert said == ["spanhook: spanhook.yaml has changed and is active now"] * 2
+    applied = "spanhook: spanhook.yaml has changed and is active now"
+    less = "policy 'a': 1 of 1 items of rules is gone or changed; policy 'b' is gone"
+    assert said == [applied, applied, f"spanhook: spanhook.yaml has changed, and less is enforced now: {less}"]
 
 
 def test_a_policy_that_did_not_change_keeps_its_hook_and_what_it_counted(write: Write) -> None:

@@ -5,6 +5,7 @@ A cut file may still be valid: without its last policies, YAML is YAML. JSON end
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from spanhook.config.reading import Document
 from spanhook.errors import ConfigurationError
@@ -14,7 +15,7 @@ END_MARK = "..."
 
 _BREAKS = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _MARKED = re.compile(r"\.\.\.([ \t]+(#.*)?)?")
-_EMPTY = (None, "", [], {})
+_EMPTY: tuple[Any, ...] = (None, "", [], {})
 _WRITTEN = {"policies": "[]", "cron": "[]", "settings": "{}", "stores": "{}", "mode": "enforce", "version": "1"}
 """What to write for a key that is to have no effect; ``null`` for all others."""
 

@@ -21,9 +21,10 @@ from spanhook.config.own_hooks import OwnHooks, load_own
 from spanhook.config.reading import content_of, shown
 from spanhook.config.reporting import report_refused
 from spanhook.diagnostics import log
+from spanhook.engine import registry
 from spanhook.errors import ConfigurationError, ConfigurationFileError, SpanhookError
 from spanhook.fork import after_fork
-from spanhook.gating import Hooks
+from spanhook.gating import Hooks, report_loosened
 
 INTERVAL_S = 1.0
 
@@ -128,12 +129,14 @@ class Follower:
                 return False
             file = load_file(self._file.path, self._file.policies, active=self._file.document)
             with self._lock:
+                before = registry.enforcement
                 self._apply(file)
         except BaseException as error:  # code that is imported may even exit
             self._refuse(error)
             return False
         self._told = ""
         log.info("spanhook: %s has changed and is active now", shown(file.path))
+        report_loosened("file", shown(file.path), before, registry.enforcement)
         return True
 
     def _apply(self, file: ConfigurationFile) -> None:

@@ -1,7 +1,6 @@
-"""Reports what becomes of changed configuration, to the log, as a log event and as a metric. It decides nothing."""
+"""Reports changed configuration that was not applied: to the log, as a log event and as a metric."""
 
 import os
-from collections.abc import Sequence
 from typing import Literal
 
 from spanhook import semconv
@@ -10,7 +9,6 @@ from spanhook.gating import Measures, emit_event
 from spanhook.telemetry import SCOPE
 
 Reason = Literal["incomplete", "invalid"]
-Source = Literal["file", "control_plane", "definitions"]
 
 _refusals = Measures("", scope=SCOPE).counter(
     semconv.METRIC_CONFIG_REFUSED, "{change}", "Changed configuration files that were not applied"
@@ -36,32 +34,6 @@ def report_refused(path: str, reason: Reason, message: str) -> None:
                 semconv.CONFIG_SOURCE: "file",
                 **about,
                 semconv.CONFIG_MESSAGE: message,
-            },
-            warning=True,
-        )
-    except Exception as error:
-        internal.report("report.configuration", error, lost=1)
-
-
-def report_loosened(source: Source, name: str, changes: Sequence[str]) -> None:
-    """Report a change that was applied and takes enforcement away.
-
-    Args:
-        source: Where it comes from.
-        name: The file, the address of the control plane, or the folder of the definitions.
-        changes: What is enforced less; none if nothing is.
-    """
-    if not changes:
-        return
-    log.warning("spanhook: %s has changed, and less is enforced now: %s", name, "; ".join(changes))
-    try:
-        emit_event(
-            semconv.EVENT_CONFIGURATION,
-            {
-                semconv.CONFIG_OUTCOME: "loosened",
-                semconv.CONFIG_SOURCE: source,
-                semconv.CONFIG_NAME: name if source == "control_plane" else os.path.basename(name),
-                semconv.CONFIG_CHANGES: tuple(changes),
             },
             warning=True,
         )

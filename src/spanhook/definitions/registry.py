@@ -19,6 +19,7 @@ from spanhook.definitions.entries import Entering, RegisteredHook, check_number,
 from spanhook.definitions.handler_refs import AllowList
 from spanhook.definitions.middleware import Middleware
 from spanhook.definitions.statistics import Figures, RegistryStatistics
+from spanhook.engine import registry as active_hooks
 from spanhook.errors import ConfigurationError
 from spanhook.fork import after_fork
 from spanhook.gating import (
@@ -29,6 +30,7 @@ from spanhook.gating import (
     find,
     handler_of,
     named,
+    report_loosened,
 )
 from spanhook.telemetry import telemetry
 
@@ -205,7 +207,9 @@ class HookRegistry:
                 if before is None or before.definition is None or not before.definition.is_like(definition):
                     before = self._entering.loaded(definition, before.figures if before else Figures(), directory)
                 entries[definition.hook_id] = before
+            active = active_hooks.enforcement
             self._become(entries)
+            report_loosened("definitions", str(directory), active, active_hooks.enforcement)
         return [entries[one.hook_id] for one in definitions]
 
     def adopt(self, definitions: Iterable[HookDefinition], before: "HookRegistry | None" = None) -> dict[str, str]:

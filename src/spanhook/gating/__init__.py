@@ -28,6 +28,7 @@ from spanhook.gating.log import (
     chain_of,
     execution_log,
 )
+from spanhook.gating.loosening import Enforcement, loosened, report_loosened
 from spanhook.gating.measuring import Gauge, Measure, Measures
 from spanhook.gating.offers import Offers, hooks_of
 from spanhook.gating.pausing import Pausable, Pause, pausable, pauses
@@ -37,6 +38,7 @@ from spanhook.gating.registering import Hooks
 from spanhook.gating.registry import Registry
 from spanhook.gating.renewal import renewed_after_fork
 from spanhook.gating.shadow import Isolate, isolating
+from spanhook.gating.strictness import NEUTRAL, Looser
 from spanhook.gating.subscription import Subscriber, Subscription, publish
 from spanhook.gating.tally import count_decision
 from spanhook.gating.text_filters import TextFilter, Windowed
@@ -51,6 +53,7 @@ __all__ = [
     "BEFORE_NEXT",
     "ERROR",
     "EXPECTED",
+    "NEUTRAL",
     "UNSET",
     "WATCH",
     "WRAP",
@@ -60,6 +63,7 @@ __all__ = [
     "ChainRun",
     "Condition",
     "Control",
+    "Enforcement",
     "ExecutionLog",
     "Facts",
     "FunctionHook",
@@ -72,6 +76,7 @@ __all__ = [
     "Hooks",
     "Isolate",
     "Limits",
+    "Looser",
     "Marked",
     "Measure",
     "Measures",
@@ -114,6 +119,7 @@ __all__ = [
     "leave_fast",
     "load_hooks",
     "load_object",
+    "loosened",
     "make",
     "module_at",
     "named",
@@ -126,6 +132,7 @@ __all__ = [
     "publish",
     "references",
     "renewed_after_fork",
+    "report_loosened",
     "set_up",
     "tell_decided",
     "tell_ended",
