@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from spanhook.config.completeness import IncompleteFileError, check_complete, has_end_mark
+from spanhook.config import completeness
+from spanhook.config.completeness import IncompleteFileError, check_complete, check_marked, has_end_mark
 from spanhook.config.reading import Document, read
 from spanhook.errors import ConfigurationError
 
@@ -113,6 +114,27 @@ def test_each_refusal_says_what_to_write_and_it_helps(document: Callable[..., Do
     with pytest.raises(IncompleteFileError, match=r"write mode: enforce, policies: \[\], settings: {}, or end it"):
         check_complete(document("version: 1\ncron: []\n"), active)
     check_complete(document("version: 1\ncron: []\nmode: enforce\npolicies: []\nsettings: {}\n"), active)
+
+
+@pytest.mark.parametrize(("version", "refused"), [("0.1.0", False), ("0.2.0", True), ("1.0.0rc1", True)])
+def test_strict_asks_for_the_mark(
+    document: Callable[..., Document],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    version: str,
+    refused: bool,
+) -> None:
+    monkeypatch.setattr(completeness, "__version__", version)
+    check_marked(document(MARKED))
+    check_marked(document(TOML, "spanhook.toml"))
+    assert caplog.messages == []
+    if refused:
+        with pytest.raises(ConfigurationError, match="has no end mark"):
+            check_marked(document(WHOLE))
+        return
+    check_marked(document(WHOLE))
+    (line,) = caplog.messages
+    assert line.endswith("end it with the line ...; from version 0.2 on, strict refuses it")
 
 
 TOML = 'version = 1\nmode = "enforce"\n\n[[policies]]\nuse = "deny"\nid = "a"\n\n[[policies]]\nuse = "deny"\nid = "b"\n'

@@ -162,7 +162,7 @@ def replay(files: tuple[str, ...], compare: bool, as_json: bool, **given: Any) -
 @cli.group(invoke_without_command=True)
 @click.pass_context
 def config(ctx: click.Context) -> None:
-    """Check configuration files, print their schema, and show what would be active."""
+    """Write and check configuration files, print their schema, and show what would be active."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
@@ -173,6 +173,15 @@ def schema() -> int:
     from spanhook.cli.configuration import print_schema
 
     return print_schema()
+
+
+@config.command()
+@click.argument("file", default="spanhook.yaml")
+def init(file: str) -> int:
+    """Write a first configuration FILE; default: spanhook.yaml in the working directory."""
+    from spanhook.cli import configuration
+
+    return configuration.init(file)
 
 
 @config.command()

@@ -8,10 +8,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from spanhook.config.reading import Document
+from spanhook.diagnostics import log
 from spanhook.errors import ConfigurationError
+from spanhook.version import __version__
 
 END_MARK = "..."
 """YAML's own mark for the end of a document, in a line of its own."""
+
+STRICT_FROM = (0, 2)
+"""The first version in which ``strict`` refuses a YAML file without the end mark."""
 
 _BREAKS = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 _MARKED = re.compile(r"\.\.\.([ \t]+(#.*)?)?")
@@ -35,6 +40,21 @@ def has_end_mark(document: Document) -> bool:
 def lacks_end_mark(document: Document) -> bool:
     """Whether it is a YAML file without the end mark."""
     return document.is_yaml and not has_end_mark(document)
+
+
+def check_marked(document: Document) -> None:
+    """Ask for the end mark, for ``strict``.
+
+    Raises:
+        ConfigurationError: It is missing, from version ``STRICT_FROM`` on.
+    """
+    if not lacks_end_mark(document):
+        return
+    message = f"{document.shown} has no end mark, so it could be cut short unnoticed: end it with the line {END_MARK}"
+    version = tuple(int(part) for part in __version__.split(".")[:2])
+    if version >= STRICT_FROM:
+        raise ConfigurationError(message)
+    log.warning("spanhook: %s; from version %s on, strict refuses it", message, ".".join(map(str, STRICT_FROM)))
 
 
 def check_complete(now: Document, active: Document) -> None:

@@ -1,5 +1,6 @@
 """Reading a configuration file into plain data, with the line of every key. It does not know what the keys mean."""
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -50,6 +51,11 @@ class Document:
     def is_yaml(self) -> bool:
         """Whether it is read as YAML, as every file is that is not called something else."""
         return not self.path.endswith((".json", ".toml"))
+
+    @property
+    def digest(self) -> str:
+        """Identifies the content in messages."""
+        return hashlib.sha256(self.content).hexdigest()[:12]
 
     @property
     def folder(self) -> str:

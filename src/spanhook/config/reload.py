@@ -16,8 +16,10 @@ from typing import Any
 from spanhook.concurrency import OwnThread
 from spanhook.config.completeness import IncompleteFileError
 from spanhook.config.file import ConfigurationFile, load_file
+from spanhook.config.inheriting import bequeath
 from spanhook.config.instrumenting import exchange, in_force
 from spanhook.config.own_hooks import OwnHooks, load_own
+from spanhook.config.presence import Presence
 from spanhook.config.reading import content_of, shown
 from spanhook.config.reporting import report_refused
 from spanhook.diagnostics import log
@@ -55,11 +57,15 @@ class Follower:
         self._asked: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._stopped = False
         self._terminal = _has_terminal()
+        self._presence: Presence | None = None
+        """Set once it follows the file."""
 
     # ------------------------------------------------------------------------------------------ when
 
     def start(self) -> None:
         """Start to follow the file."""
+        self._presence = Presence()
+        self._show()
         OwnThread(self._watch, "spanhook-configuration").start()
 
     def ask(self) -> None:
@@ -69,6 +75,8 @@ class Follower:
     def stop(self) -> None:
         """Stop following the file."""
         self._stopped = True
+        if self._presence is not None:
+            self._presence.end()
         self._asked.put(False)
 
     def renew(self) -> None:
@@ -77,6 +85,9 @@ class Follower:
         if not self._stopped:
             self._asked = queue.SimpleQueue()
             self._known = self._seen = _UNKNOWN
+            if self._presence is not None:
+                self._presence.renew()
+            self._show()
             OwnThread(self._watch, "spanhook-configuration").start()
 
     def _watch(self) -> None:
@@ -126,6 +137,7 @@ class Follower:
         try:
             if not self._trying and content_of(self._file.path) == self._file.document.content:
                 self._told = ""
+                self._show()
                 return False
             file = load_file(self._file.path, self._file.policies, active=self._file.document)
             with self._lock:
@@ -135,6 +147,7 @@ class Follower:
             self._refuse(error)
             return False
         self._told = ""
+        self._show()
         log.info("spanhook: %s has changed and is active now", shown(file.path))
         report_loosened("file", shown(file.path), before, registry.enforcement)
         return True
@@ -181,6 +194,12 @@ class Follower:
             exchange(out, into, None if settings == earlier else settings)
             self._remote = dict(remote)
 
+    def _show(self, refused: str = "") -> None:
+        """Say to others which content is active, and why the file is not applied as it is now."""
+        if self._presence is not None:
+            self._presence.show(self._file.document, refused)
+            bequeath(self._file.document)
+
     def _refuse(self, error: BaseException) -> None:
         """Report why the file is not applied, once for each content."""
         said = str(error) if isinstance(error, SpanhookError) else f"{type(error).__name__}: {error}"
@@ -188,6 +207,7 @@ class Follower:
         told = f"{_digest(self._file.path)} {why}"
         if told != self._told:
             self._told = told
+            self._show(why)
             report_refused(self._file.path, "incomplete" if isinstance(error, IncompleteFileError) else "invalid", why)
 
 

@@ -22,16 +22,7 @@ from spanhook.definitions.statistics import Figures, RegistryStatistics
 from spanhook.engine import registry as active_hooks
 from spanhook.errors import ConfigurationError
 from spanhook.fork import after_fork
-from spanhook.gating import (
-    Hook,
-    HookExecutionLog,
-    Hooks,
-    execution_log,
-    find,
-    handler_of,
-    named,
-    report_loosened,
-)
+from spanhook.gating import Hook, HookExecutionLog, Hooks, execution_log, find, handler_of, named, report_loosened
 from spanhook.telemetry import telemetry
 
 _registries: "weakref.WeakSet[HookRegistry]" = weakref.WeakSet()

@@ -10,7 +10,7 @@ from importlib import metadata
 from typing import Any
 
 from spanhook.bootstrap import Wanted, read_environment
-from spanhook.cli.doctor.configured import configured
+from spanhook.cli.doctor.configured import configured, followed
 from spanhook.cli.doctor.loader import loader
 from spanhook.cli.doctor.others import others
 from spanhook.cli.doctor.report import Finding, HookFound, Library, Report, SignalFound, Telemetry
@@ -53,6 +53,8 @@ def examination(environ: Mapping[str, str], **given: Any) -> Report:
         *loader(environ),
         *_prices(),
     ]
+    configuration, wrong = followed(wanted, file, settings)
+    findings += wrong
     return Report(
         spanhook=__version__,
         python=platform.python_version(),
@@ -65,6 +67,7 @@ def examination(environ: Mapping[str, str], **given: Any) -> Report:
         others=tuple(others(installed, environ)),
         self_tracing=tuple(self_tracing()),
         findings=tuple(findings),
+        configuration=configuration,
     )
 
 
