@@ -32,6 +32,7 @@ WHOLE = {
     "bootstrap/test_configuration_file": "one file through all commands and their children",
     "bootstrap/test_launch_refused": "all that keeps a command from starting, in whichever module it is found",
     "bootstrap/test_strict": "one option through all commands and their children",
+    "config/test_cuts": "one promise of several modules",
     "test_skips": "tests/skips.py and tests/programs.py",
     "engine/test_own_kinds": "kinds of the application's own, from their registration to their spans",
     "engine/test_own_nesting": "own code and bound libraries inside of each other",
