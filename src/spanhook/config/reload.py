@@ -21,7 +21,7 @@ from spanhook.config.instrumenting import exchange, in_force
 from spanhook.config.own_hooks import OwnHooks, load_own
 from spanhook.config.presence import Presence
 from spanhook.config.reading import content_of, shown
-from spanhook.config.reporting import report_refused
+from spanhook.config.reporting import refusals
 from spanhook.diagnostics import log
 from spanhook.engine import registry
 from spanhook.errors import ConfigurationError, ConfigurationFileError, SpanhookError
@@ -208,7 +208,7 @@ class Follower:
         if told != self._told:
             self._told = told
             self._show(why)
-            report_refused(self._file.path, "incomplete" if isinstance(error, IncompleteFileError) else "invalid", why)
+            refusals.report(self._file.path, "incomplete" if isinstance(error, IncompleteFileError) else "invalid", why)
 
 
 _following: list[Follower] = []
