@@ -8,7 +8,6 @@ import atexit
 import fcntl
 import json
 import os
-import secrets
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -103,7 +102,7 @@ def _is_locked(descriptor: int) -> bool:
 
 
 def _locked_file() -> tuple[int, str]:
-    path = str(_folder() / f"{os.getpid()}-{secrets.token_hex(4)}.json")
+    path = str(_folder() / f"{os.getpid()}-{os.urandom(4).hex()}.json")
     descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return descriptor, path

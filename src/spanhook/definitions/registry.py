@@ -200,7 +200,8 @@ class HookRegistry:
                 entries[definition.hook_id] = before
             active = active_hooks.enforcement
             self._become(entries)
-            report_loosened("definitions", str(directory), active, active_hooks.enforcement)
+            now = active_hooks.enforcement
+        report_loosened("definitions", str(directory), active, now)
         return [entries[one.hook_id] for one in definitions]
 
     def adopt(self, definitions: Iterable[HookDefinition], before: "HookRegistry | None" = None) -> dict[str, str]:
