@@ -60,7 +60,7 @@ def _hook(hook: HookFound) -> tuple[str, ...]:
 
 def _process(process: FollowingProcess, digest: str) -> tuple[str, ...]:
     state = "as the file is now" if process.digest == digest else "not as the file is now"
-    return str(process.pid), process.digest, f"{state}: {process.refused}" if process.refused else state
+    return str(process.pid), process.digest, state
 
 
 def _signal(signal: SignalFound) -> tuple[str, ...]:
