@@ -11,7 +11,9 @@ from typing import Any, Literal, cast
 Direction = Literal["higher", "lower", "more", "fewer", "neither"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(
+    frozen=True, slots=True, eq=False
+)  # or typing takes two `Annotated` for one that differ in a Literal's order
 class Looser:
     """When a setting lets more pass than before.
 

@@ -109,7 +109,7 @@ class ToolPolicy(Hook):
 
         model_config = ConfigDict(extra="forbid")
 
-        default: Annotated[Literal["deny", "allow"], Looser(("deny", "allow"))] = Field(
+        default: Annotated[Literal["allow", "deny"], Looser(("deny", "allow"))] = Field(
             default="allow", description="What becomes of calls that no rule matches."
         )
         rules: Annotated[list[Rule], Looser(_less_denied)] = Field(
