@@ -99,4 +99,5 @@ def test_children_of_a_process_that_keeps_its_gates(tmp_path: Path, end: str, ch
     lines = ran.stdout.splitlines()
     assert lines[: 1 + len(child)] == ["parent refused", *child]
     assert sorted(lines[1 + len(child) :]) == ["forked refused", "parent refused"]
-    assert ran.stderr.count("may have been cut short") == 3  # the started child, the forked one and the parent
+    # The started child and the parent; the forked one too, unless the parent had warned before.
+    assert ran.stderr.count("may have been cut short") in (2, 3)

@@ -23,7 +23,11 @@ _MODE = click.option(
     help="shadow: hooks run and are recorded, nothing is enforced. off: no hook runs.",
 )
 _REQUIRE = click.option("--require", multiple=True, metavar="A,B", help="Libraries that must be bound.")
-_STRICT = click.option("--strict", is_flag=True, help="Refuse agent libraries that are not bound, and ask for the end mark of the configuration file.")
+_STRICT = click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse agent libraries that are not bound, and ask for the end mark of the configuration file.",
+)
 _ALLOW = click.option("--allow", multiple=True, metavar="A,B", help="Unbound libraries to accept.")
 
 

@@ -78,8 +78,8 @@ class Presence:
 
 def following(path: str) -> list[FollowingProcess]:
     """The processes that follow a file, by process id. What dead processes left behind is removed."""
-    found = (one for one in _shown() if one.path == path)
-    return sorted(found, key=lambda one: one.pid)
+    processes = (one for one in _shown() if one.path == path)
+    return sorted(processes, key=lambda one: one.pid)
 
 
 def _shown() -> Iterator[FollowingProcess]:

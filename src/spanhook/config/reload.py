@@ -204,9 +204,9 @@ class Follower:
         """Report why the file is not applied, once for each content."""
         said = str(error) if isinstance(error, SpanhookError) else f"{type(error).__name__}: {error}"
         why = " ".join(said.split())
-        told = f"{_digest(self._file.path)} {why}"
-        if told != self._told:
-            self._told = told
+        report = f"{_digest(self._file.path)} {why}"
+        if report != self._told:
+            self._told = report
             self._show(why)
             refusals.report(self._file.path, "incomplete" if isinstance(error, IncompleteFileError) else "invalid", why)
 

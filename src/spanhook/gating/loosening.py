@@ -36,17 +36,17 @@ def loosened(before: Enforcement, now: Enforcement) -> list[str]:
     Hooks are compared by their id or name: a hook fewer, ``enforce`` to ``shadow`` or ``off``, failing open instead of
     closed, fewer calls that it runs for, and settings of ready-made hooks that let more pass; see ``Looser``.
     """
-    found = list[str]()
+    changes = list[str]()
     if before.mode == "enforce" and now.mode != "enforce":
-        found.append(f"mode is {now.mode} instead of enforce")
+        changes.append(f"mode is {now.mode} instead of enforce")
     if before.mode == "off":
-        return found
+        return changes
     for hook, becomes in _pairs(before, now):
         if becomes is None:
-            found.append(f"{_named(hook)} is gone")
+            changes.append(f"{_named(hook)} is gone")
         else:
-            found += (f"{_named(hook)}: {change}" for change in dict.fromkeys(_changes(hook, becomes)))
-    return found
+            changes += (f"{_named(hook)}: {change}" for change in dict.fromkeys(_changes(hook, becomes)))
+    return changes
 
 
 def report_loosened(source: Source, name: str, before: Enforcement, now: Enforcement) -> None:
@@ -78,11 +78,11 @@ Functions = Sequence[Bound]
 
 
 def _hooks(bound: Iterable[Bound]) -> Iterator[Functions]:
-    found = dict[Any, list[Bound]]()
+    hooks = dict[Any, list[Bound]]()
     for one in bound:
         if one.form != WATCH and one.hook._compared:
-            found.setdefault(_identity(one), []).append(one)
-    return iter(found.values())
+            hooks.setdefault(_identity(one), []).append(one)
+    return iter(hooks.values())
 
 
 def _identity(bound: Bound) -> tuple[str, str, int]:
@@ -114,14 +114,14 @@ def _named(hook: Functions) -> str:
 def _pairs(before: Enforcement, now: Enforcement) -> Iterator[tuple[Functions, Functions | None]]:
     """Each hook with what it has become: the same object, or else one with its id and tenant, its id, or its name."""
     hooks, others = list(_hooks(before.bound)), list(_hooks(now.bound))
-    found = dict[int, Functions]()
+    matches = dict[int, Functions]()
     for key in (_identity, _with_tenant, _id, _name):
         for index, hook in enumerate(hooks):
             same = next((one for one in others if key(one[0]) == key(hook[0])), None)
-            if index not in found and same is not None:
-                found[index] = same
+            if index not in matches and same is not None:
+                matches[index] = same
                 others.remove(same)
-    return ((hook, found.get(index)) for index, hook in enumerate(hooks))
+    return ((hook, matches.get(index)) for index, hook in enumerate(hooks))
 
 
 def _changes(hook: Functions, now: Functions) -> Iterator[str]:

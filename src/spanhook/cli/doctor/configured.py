@@ -30,15 +30,15 @@ def followed(
     if not path:
         return None, []
     document = None if file is None else file.document
-    found = Followed(path, "" if document is None else document.digest, tuple(following(path)))
+    result = Followed(path, "" if document is None else document.digest, tuple(following(path)))
     findings = [
         Finding(
             "warning", "config", f"process {one.pid} does not run the file as it is now: {one.refused or 'see above'}"
         )
-        for one in found.processes
-        if one.digest != found.digest
+        for one in result.processes
+        if one.digest != result.digest
     ]
     if document is not None and settings.strict and lacks_end_mark(document):
         about = f"{document.shown} has no end mark, for which strict asks; end it with the line {END_MARK}"
         findings.append(Finding("warning", "config", about))
-    return found, findings
+    return result, findings
