@@ -190,6 +190,27 @@ def test_a_file_that_may_have_been_cut_short_is_reported_once_for_each_content(w
     assert counted == [({"spanhook.config.name": "spanhook.yaml", "spanhook.config.reason": "incomplete"}, 3)]
 
 
+def test_mistakes_are_counted_and_their_values_stay_in_the_log(write: Write, said: list[str]) -> None:
+    file = load_file(write(ONE))
+    policies = file.registry()
+    with recorder(policies, only=()) as seen:
+        follower = Follower(file, OwnHooks(), policies, {})
+        write(ONE + "stores: {default: 'http://user:secret@host'}\n")
+        assert not follower.reload()
+        (event,) = seen.events
+        counted = seen.metrics()["spanhook.config.refused"]
+
+    assert len(said) == 1
+    assert "stores.default" in said[0]
+    assert event["attributes"] == {
+        "spanhook.config.outcome": "refused",
+        "spanhook.config.source": "file",
+        "spanhook.config.name": "spanhook.yaml",
+        "spanhook.config.reason": "invalid",
+    }
+    assert counted == [({"spanhook.config.name": "spanhook.yaml", "spanhook.config.reason": "invalid"}, 1)]
+
+
 def test_a_missing_file_keeps_what_was_in_force(write: Write, said: list[str]) -> None:
     path = write(ONE)
     follower = following(path)

@@ -29,7 +29,9 @@ class Refusals:
         """
         log.warning("spanhook: %s; the previous configuration stays active", message)
         about = {semconv.CONFIG_NAME: os.path.basename(path), semconv.CONFIG_REASON: reason}
-        outcome = {semconv.CONFIG_OUTCOME: "refused", semconv.CONFIG_SOURCE: "file", semconv.CONFIG_MESSAGE: message}
+        outcome = {semconv.CONFIG_OUTCOME: "refused", semconv.CONFIG_SOURCE: "file"}
+        if reason == "incomplete":  # mistakes quote values, such as an address with a password
+            outcome[semconv.CONFIG_MESSAGE] = message
         try:
             self._refused(1, about)
             emit_event(semconv.EVENT_CONFIGURATION, {**about, **outcome}, warning=True)
