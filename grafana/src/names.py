@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from opentelemetry.metrics import Counter, Histogram, Meter, NoOpMeter, NoOpMeterProvider
 
+from spanhook.config.reporting import Refusals
 from spanhook.gating import Gauge, Measure
 from spanhook.hooks.approval._figures import Figures
 from spanhook.hooks.audit_log import AuditLog
@@ -103,6 +104,7 @@ def _instruments() -> dict[str, tuple[str, Sort]]:
         PolicyFigures(Circuit(Rules(1, None, 1, 1, 1, 1), "")),
         JobFigures(),
         Scheduler([], _nothing),
+        Refusals(),
     )
     for made in others:
         for one in vars(made).values():
@@ -112,8 +114,8 @@ def _instruments() -> dict[str, tuple[str, Sort]]:
 
 
 INSTRUMENTS = _instruments()
-"""Unit and kind of every instrument of spanhook's, and of the ready-made hooks, jobs and schedules that dashboards
-show, by its OpenTelemetry name."""
+"""Unit and kind of every instrument of spanhook's, and of the ready-made hooks, jobs, schedules and configuration that
+dashboards show, by its OpenTelemetry name."""
 
 
 def metric(name: str, part: Part = "") -> str:

@@ -57,6 +57,42 @@ def test_check_takes_the_file_of_the_folder(folder: Folder) -> None:
     assert (ran.returncode, ran.stdout) == (0, f"{folder.path}/spanhook.yaml: no mistakes\n")
 
 
+def test_check_notes_that_there_is_no_end_mark(folder: Folder) -> None:
+    ran = folder.here("config", "check", "spanhook.yaml")
+    note = "there is no end mark; end it with the line ..., so that it cannot be cut short unnoticed"
+    assert ran.stderr == f"spanhook.yaml: note: {note}\n"
+
+    folder.file("spanhook.yaml", FILE + "...\n")
+    assert folder.here("config", "check", "spanhook.yaml").stderr == ""
+    folder.file("spanhook.toml", "version = 1\n")
+    assert folder.here("config", "check", "spanhook.toml").stderr == ""
+
+
+def test_init_writes_a_file_that_is_whole_and_never_over_another(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    assert folder.here("config", "init").stdout == "spanhook.yaml: written\n"
+    text = (tmp_path / "spanhook.yaml").read_text()
+    assert text.endswith("\n...\n")
+    ran = folder.here("config", "check", "spanhook.yaml")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "spanhook.yaml: no mistakes\n", "")
+
+    again = folder.here("config", "init")
+    assert again.returncode == 2
+    assert "spanhook.yaml is there already" in again.stderr
+    assert (tmp_path / "spanhook.yaml").read_text() == text
+    assert "expected a name such as spanhook.yaml" in folder.here("config", "init", "spanhook.toml").stderr
+    assert "nowhere/a.yaml cannot be written" in folder.here("config", "init", "nowhere/a.yaml").stderr
+
+
+def test_what_init_writes_as_an_example_can_be_used(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.here("config", "init")
+    path = tmp_path / "spanhook.yaml"
+    path.write_text(path.read_text().replace("policies: []", "policies:").replace("#  ", "  "))
+    assert folder.here("config", "check", "spanhook.yaml").returncode == 0
+    assert '"tools"' in folder.here("config", "show", "--json").stdout
+
+
 def test_check_reads_the_definitions_without_their_handlers(folder: Folder) -> None:
     folder.file("spanhook.yaml", "settings: {definitions_dir: definitions}")
     folder.file("definitions/one.yaml", "{name: one, event_type: tool.execute.pre, handler_ref: 'not_installed:One'}")

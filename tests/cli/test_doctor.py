@@ -1,6 +1,7 @@
 """``spanhook doctor``: what it sees, what it says of it, and the exit code."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from spanhook.cli.doctor.loader import loader
 from spanhook.cli.doctor.others import others
 from spanhook.cli.doctor.variables import examine, usable
+from spanhook.config.presence import Presence
+from spanhook.config.reading import read
 from spanhook.instrument import INSTRUMENTORS, KNOWN
 from tests.commands import HOOKS, SPANHOOK, Folder
 from tests.control_plane.answering import answering
@@ -46,6 +49,27 @@ def diagnosed(folder: Folder, *arguments: str, apart: bool = True, **env: str) -
 
 
 # ----------------------------------------------------------------------------------- the command
+
+
+def test_processes_that_follow_the_file_are_listed_with_what_they_run(folder: Folder) -> None:
+    path = folder.file("spanhook.yaml", "version: 1\n...\n")
+    presence, content = Presence(), read(str(path))
+    try:
+        presence.show(content)
+        _, report = diagnosed(folder, apart=False)
+        process = {"pid": os.getpid(), "path": str(path), "digest": content.digest, "refused": ""}
+        assert report["configuration"] == {"path": str(path), "digest": content.digest, "processes": [process]}
+        assert not [one for one in report["findings"] if one["about"] == "config"]
+
+        path.write_text("version: 1\n")
+        presence.show(content, "it may have been cut short")
+        printed = folder.here("doctor", "--strict").stdout
+    finally:
+        presence.end()
+    assert f"Processes that follow {path} (now {read(str(path)).digest})" in printed
+    assert f"  {os.getpid()}  {content.digest}  not as the file is now\n" in printed
+    assert f"process {os.getpid()} does not run the file as it is now: it may have been cut short" in printed
+    assert "spanhook.yaml has no end mark, for which strict asks; end it with the line ..." in printed
 
 
 def test_everything_in_order(folder: Folder, caplog: pytest.LogCaptureFixture) -> None:

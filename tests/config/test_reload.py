@@ -14,10 +14,11 @@ import pytest
 
 import spanhook
 from spanhook import Hooks, Reject
-from spanhook.config import follow, load_file, load_own
+from spanhook.config import OwnHooks, follow, load_file, load_own
 from spanhook.config.reload import Follower
 from spanhook.engine import registry
 from spanhook.telemetry import telemetry
+from spanhook.testing import recorder
 from tests.config.conftest import Write
 from tests.rules import Deny
 from tests.standin import BY_NAME, library
@@ -99,7 +100,9 @@ def test_what_changes_is_in_force_for_the_next_operation(write: Write, said: lis
     write(OTHER)
     assert follower.reload()
     assert refused() == {"search"}
-    assert said == ["spanhook: spanhook.yaml has changed and is active now"] * 2
+    applied = "spanhook: spanhook.yaml has changed and is active now"
+    less = "policy 'a': 1 of 1 items of rules is gone or changed; policy 'b' is gone"
+    assert said == [applied, applied, f"spanhook: spanhook.yaml has changed, and less is enforced now: {less}"]
 
 
 def test_a_policy_that_did_not_change_keeps_its_hook_and_what_it_counted(write: Write) -> None:
@@ -124,7 +127,7 @@ BAD = {
     "one bad policy of two": (ONE + "  - {use: dney, id: b}", "policies[1].use: there is no hook 'dney'"),
     "no such hooks": (ONE + "hooks: {path: nope.py:hooks}", "hooks.path: "),
     "too many": (
-        "policies:\n" + "".join(f"  - {{use: watch, id: w{n}}}\n" for n in range(21)),
+        "version: 1\npolicies:\n" + "".join(f"  - {{use: watch, id: w{n}}}\n" for n in range(21)),
         "at most 20 are allowed",
     ),
     "a mode": ("mode: of", "spanhook.yaml:1: mode: 'of'"),
@@ -155,6 +158,57 @@ def test_a_bad_file_keeps_what_was_in_force_and_is_told_once(write: Write, said:
     write(OTHER)
     assert follower.reload()
     assert refused() == {"search"}
+
+
+def test_a_file_that_may_have_been_cut_short_is_reported_once_for_each_content(write: Write, said: list[str]) -> None:
+    file = load_file(write(TWO))
+    policies = file.registry()
+    with recorder(policies, only=()) as seen:
+        follower = Follower(file, OwnHooks(), policies, {})
+        for cut in (ONE, ONE, ONE.rstrip(), TWO, ONE):
+            write(cut)
+            assert not follower.reload()
+        assert refused() == {"refund", "search"}
+        events = [one["attributes"] for one in seen.events if one["name"] == "spanhook.configuration"]
+        counted = seen.metrics()["spanhook.config.refused"]
+
+    why = "spanhook.yaml may have been cut short: it is the beginning of the active one. If it is whole, end it with"
+    assert [line.startswith(f"spanhook: {why}") for line in said] == [True] * 3
+    assert (
+        events
+        == [
+            {
+                "spanhook.config.outcome": "refused",
+                "spanhook.config.source": "file",
+                "spanhook.config.name": "spanhook.yaml",
+                "spanhook.config.reason": "incomplete",
+                "spanhook.config.message": f"{why} the line ...",
+            }
+        ]
+        * 3
+    )
+    assert counted == [({"spanhook.config.name": "spanhook.yaml", "spanhook.config.reason": "incomplete"}, 3)]
+
+
+def test_mistakes_are_counted_and_their_values_stay_in_the_log(write: Write, said: list[str]) -> None:
+    file = load_file(write(ONE))
+    policies = file.registry()
+    with recorder(policies, only=()) as seen:
+        follower = Follower(file, OwnHooks(), policies, {})
+        write(ONE + "stores: {default: 'http://user:secret@host'}\n")
+        assert not follower.reload()
+        (event,) = seen.events
+        counted = seen.metrics()["spanhook.config.refused"]
+
+    assert len(said) == 1
+    assert "stores.default" in said[0]
+    assert event["attributes"] == {
+        "spanhook.config.outcome": "refused",
+        "spanhook.config.source": "file",
+        "spanhook.config.name": "spanhook.yaml",
+        "spanhook.config.reason": "invalid",
+    }
+    assert counted == [({"spanhook.config.name": "spanhook.yaml", "spanhook.config.reason": "invalid"}, 1)]
 
 
 def test_a_missing_file_keeps_what_was_in_force(write: Write, said: list[str]) -> None:
@@ -228,7 +282,7 @@ def test_settings_change_too_under_those_that_were_given(write: Write) -> None:
     assert settings.chain_timeout_ms == 9
     assert refused() == set()
 
-    write(ONE)
+    write(ONE + "mode: enforce\nsettings: {}\n")
     assert follower.reload()
     assert refused() == {"refund"}
 
@@ -276,7 +330,7 @@ def test_more_hooks_are_allowed_by_the_file_that_brings_them(write: Write) -> No
     follower = following(write(ONE))
     many = "".join(f"  - {{use: watch, id: w{n}}}\n" for n in range(25))
 
-    write(f"settings: {{max_per_event: 30}}\npolicies:\n{many}")
+    write(f"version: 1\nsettings: {{max_per_event: 30}}\npolicies:\n{many}")
     assert follower.reload()
 
     assert len(registry.hooks) == 25
@@ -314,7 +368,7 @@ def test_hooks_in_python_are_exchanged(write: Write) -> None:
     write("hooks: {path: reload_hooks.py:others}")
     assert follower.reload()
     assert refused() == {"search"}
-    write("version: 1")
+    write("version: 1\nhooks: null")
     assert follower.reload()
     assert refused() == set()
 

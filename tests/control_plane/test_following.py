@@ -85,6 +85,7 @@ def test_what_is_known_stays_in_force_without_the_server_at_start_too(tmp_path: 
             assert httpx.delete(f"{url}/v1/hooks/{known}", timeout=60).status_code == 200
             until(lambda: again.mark == "")
     assert again.said.count("does not answer") == 1
+    assert again.said.count(f"spanhook: http://127.0.0.1:{port} has changed, and less is enforced now: hook ") == 1
 
 
 @pytest.mark.slow

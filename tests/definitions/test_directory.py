@@ -33,6 +33,38 @@ def test_one_definition_or_a_list_in_each_file(tmp_path: Path) -> None:
     assert [one.hook_id for one in load_definitions(tmp_path)] == [one.hook_id for one in found]
 
 
+def test_what_a_changed_directory_enforces_less_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    registry = HookRegistry(allowed=[ACME, "spanhook.hooks"])
+    limited = ONE.replace(f"{ACME}:Suffix", "spanhook.hooks.tool_policy:ToolPolicy")
+    limited = limited.replace('{text: "?"}', "{default: deny, rules: [{allow: [a]}]}")
+    (tmp_path / "first.yaml").write_text(limited)
+    (tmp_path / "second.yaml").write_text(ONE.replace("one", "two"))
+    registry.load(tmp_path)
+    with recorder(registry) as seen:
+        registry.load(tmp_path)
+        assert seen.events == []
+        (tmp_path / "first.yaml").rename(tmp_path / "renamed.yaml")
+        registry.load(tmp_path)
+        assert seen.events == []
+        (tmp_path / "second.yaml").unlink()
+        (tmp_path / "renamed.yaml").write_text(limited.replace("[a]", "['*']") + "mode: shadow\n")
+        registry.load(tmp_path)
+        (event,) = seen.events
+    less = (
+        "hook 'one': mode is shadow instead of enforce",
+        "hook 'one': rule 1 of 1 allows what no rule allowed",
+        "hook 'two' is gone",
+    )
+    assert event["attributes"] == {
+        "spanhook.config.outcome": "loosened",
+        "spanhook.config.source": "definitions",
+        "spanhook.config.name": tmp_path.name,
+        "spanhook.config.changes": less,
+    }
+    (warning,) = (one for one in caplog.records if one.levelname == "WARNING")
+    assert warning.getMessage() == f"spanhook: {tmp_path} has changed, and less is enforced now: {'; '.join(less)}"
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -36,6 +36,7 @@ NOT_OF_A_LOAD = {
     "SpanhookBackendDown": "of backends: its unit tests alone",
     "SpanhookReservationsExpired": "of processes that are killed: its unit tests alone",
     "SpanhookAuditFailing": "of audit logs, which a load has none of: test_guards.py",
+    "SpanhookConfigurationRefused": "of files that change: its unit tests alone",
     "SpanhookEventsNotDelivered": "a load's subscriptions get all: test_guards.py",
     "SpanhookApprovalWaiting": "half an hour later: its unit tests alone",
     "SpanhookPolicyCircuitOpen": "the circuits of a load's policies never open: test_guards.py",

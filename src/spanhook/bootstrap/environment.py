@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, cast, get_args
 
-from spanhook.config import locate
+from spanhook.config import ACTIVE_VARIABLE, locate
 from spanhook.errors import ConfigurationError
 from spanhook.gating import is_path
 from spanhook.settings import Settings
@@ -26,9 +26,9 @@ SETTINGS = (HOOKS, REQUIRE, CONSOLE, CONFIG, *OF_SETTINGS)
 STARTED = "SPANHOOK_STARTED"
 PATH = "SPANHOOK_PATH"
 PROBE = "SPANHOOK_PROBE"
-INTERNAL = (STARTED, PATH, PROBE)
+INTERNAL = (STARTED, PATH, PROBE, ACTIVE_VARIABLE)
 """Variables between spanhook's own processes: that ``spanhook run`` started this one, where the application's modules
-were found, and that the start-up code should only answer a check."""
+were found, that the start-up code should only answer a check, and which configuration is active."""
 
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 

@@ -17,7 +17,9 @@ from spanhook.bootstrap import environment
 from spanhook.config import (
     ConfigurationFile,
     OwnHooks,
+    check_inherited,
     check_installed,
+    check_marked,
     follow,
     instrument,
     load_file,
@@ -95,6 +97,10 @@ def install() -> None:
         named, own = _loaded(wanted.hooks, file)
         policies = Hooks() if file is None else file.registry()
         settings = wanted.settings if file is None else file.settings(wanted.over)
+        if file is not None:
+            check_inherited(file.document)
+            if settings.strict:
+                check_marked(file.document)
         instrument([*named, *own.registries, policies], require=wanted.require, settings=settings)
         if file is not None:
             own.apply()

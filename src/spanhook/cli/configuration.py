@@ -2,16 +2,28 @@
 
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
 from typing import Any, NamedTuple, cast
 
 from spanhook.bootstrap import Wanted, read_environment
-from spanhook.config import ConfigurationFile, load_file, locate, schema
+from spanhook.config import END_MARK, ConfigurationFile, lacks_end_mark, load_file, locate, schema
 from spanhook.errors import ConfigurationError, ConfigurationFileError, Mistake
 from spanhook.settings import CONTENT_VARIABLE, Settings
 
 _DEFAULT = "default"
+_FIRST = f"""\
+# What may stand here is printed by: spanhook config schema
+version: 1
+mode: enforce                       # enforce, shadow or off, for all hooks
+# hooks: {{path: ./hooks.py:hooks}}   # your own hooks
+policies: []                        # ready-made hooks, in this order, such as:
+#  - use: tool_policy
+#    id: tools
+#    with: {{rules: [{{deny: [delete_account], reason: Ask the support team}}]}}
+{END_MARK}
+"""
 
 
 class Row(NamedTuple):
@@ -35,8 +47,37 @@ def print_schema() -> int:
     return 0
 
 
+def init(path: str) -> int:
+    """Write a first configuration file.
+
+    Args:
+        path: The file, which must not be there.
+
+    Returns:
+        The exit code, 0.
+
+    Raises:
+        ConfigurationError: It is there, it is not called a YAML file, or it cannot be written.
+    """
+    if not path.endswith((".yaml", ".yml")):
+        raise ConfigurationError(f"{path!r}: expected a name such as spanhook.yaml")
+    try:
+        with open(path, "x", encoding="utf-8") as opened:
+            opened.write(_FIRST)
+    except FileExistsError:
+        raise ConfigurationError(
+            f"{path} is there already; spanhook config check says whether it can be used"
+        ) from None
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from None
+    print(f"{path}: written")  # noqa: T201
+    return 0
+
+
 def check(path: str | None, as_json: bool) -> int:
     """Print every mistake in a configuration file and in the definitions that it names.
+
+    What is worth knowing besides goes to standard error.
 
     Args:
         path: The file; if ``None``, the one in the working directory.
@@ -50,7 +91,11 @@ def check(path: str | None, as_json: bool) -> int:
         path = path or locate(os.getcwd())
         if not path:
             raise ConfigurationError("there is no spanhook.yaml in the working directory; name a file")
-        _check_definitions(load_file(path))
+        file = load_file(path)
+        _check_definitions(file)
+        if lacks_end_mark(file.document):
+            note = f"there is no end mark; end it with the line {END_MARK}, so that it cannot be cut short unnoticed"
+            print(f"{path}: note: {note}", file=sys.stderr)  # noqa: T201
     except ConfigurationFileError as error:
         mistakes = error.mistakes
     except ConfigurationError as error:

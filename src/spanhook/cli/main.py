@@ -23,7 +23,11 @@ _MODE = click.option(
     help="shadow: hooks run and are recorded, nothing is enforced. off: no hook runs.",
 )
 _REQUIRE = click.option("--require", multiple=True, metavar="A,B", help="Libraries that must be bound.")
-_STRICT = click.option("--strict", is_flag=True, help="Refuse agent libraries that are not bound.")
+_STRICT = click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse agent libraries that are not bound, and ask for the end mark of the configuration file.",
+)
 _ALLOW = click.option("--allow", multiple=True, metavar="A,B", help="Unbound libraries to accept.")
 
 
@@ -162,7 +166,7 @@ def replay(files: tuple[str, ...], compare: bool, as_json: bool, **given: Any) -
 @cli.group(invoke_without_command=True)
 @click.pass_context
 def config(ctx: click.Context) -> None:
-    """Check configuration files, print their schema, and show what would be active."""
+    """Write and check configuration files, print their schema, and show what would be active."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
@@ -173,6 +177,15 @@ def schema() -> int:
     from spanhook.cli.configuration import print_schema
 
     return print_schema()
+
+
+@config.command()
+@click.argument("file", default="spanhook.yaml")
+def init(file: str) -> int:
+    """Write a first configuration FILE; default: spanhook.yaml in the working directory."""
+    from spanhook.cli import configuration
+
+    return configuration.init(file)
 
 
 @config.command()

@@ -72,6 +72,8 @@ class Builder:
         if known is not None and _definition(known.policy) == _definition(policy) and known.store == store:
             return known
         hook = self._made(with_, keys, cls)
+        if hook is not None:
+            hook._described = "policy"
         settings = self._settings(policy, keys, cls if hook is None else hook)
         if hook is None or len(self.mistakes) > count:
             return None

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from spanhook.config.reading import Document, Keys, check_extra, read, shown
+from spanhook.config.completeness import check_complete
+from spanhook.config.reading import Document, Keys, check_extra, read
 from spanhook.gating import Hooks, placed_at
 from spanhook.settings import CONTENT_VARIABLE, Settings
 from spanhook.store import parse_address
@@ -37,7 +38,7 @@ class ConfigurationFile:
     @property
     def shown(self) -> str:
         """Its path for messages."""
-        return shown(self.path)
+        return self.document.shown
 
     def at(self, keys: Keys) -> str:
         """The file and line of a key, for messages."""
@@ -112,22 +113,29 @@ def read_file(path: str) -> ConfigurationFile:
     return ConfigurationFile(document, validating.configuration_of(document))
 
 
-def load_file(path: str, before: "Sequence[Built]" = (), *, in_memory: bool = False) -> ConfigurationFile:
+def load_file(
+    path: str, before: "Sequence[Built]" = (), *, active: Document | None = None, in_memory: bool = False
+) -> ConfigurationFile:
     """Read a file, and create a hook for each of its policies.
 
     Args:
         path: The file.
         before: The policies that are active; those that did not change keep their hooks.
+        active: The same file as it is active, which tells whether it was cut short since.
         in_memory: Give hooks a store of their own in memory, whatever store the file names.
 
     Raises:
         ConfigurationError: The file is missing or cannot be read, or a package is not installed.
         ConfigurationFileError: The file has mistakes; the error has all of them.
+        IncompleteFileError: The file may have been cut short.
     """
     document = read(path)
     from spanhook.config import checking
 
-    return ConfigurationFile(document, *checking.built(document, before, in_memory=in_memory))
+    file = ConfigurationFile(document, *checking.built(document, before, in_memory=in_memory))
+    if active is not None:
+        check_complete(document, active)  # only now: mistakes tell more than what they have made of the file
+    return file
 
 
 def schema() -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Reading a configuration file into plain data, with the line of every key. It does not know what the keys mean."""
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -35,6 +36,26 @@ class Document:
     data: Mapping[str, Any]
     lines: Mapping[Keys, int]
     content: bytes
+
+    @property
+    def shown(self) -> str:
+        """The path for messages."""
+        return shown(self.path)
+
+    @property
+    def is_json(self) -> bool:
+        """Whether it is read as JSON."""
+        return self.path.endswith(".json")
+
+    @property
+    def is_yaml(self) -> bool:
+        """Whether it is read as YAML, as every file is that is not called something else."""
+        return not self.path.endswith((".json", ".toml"))
+
+    @property
+    def digest(self) -> str:
+        """Identifies the content in messages."""
+        return hashlib.sha256(self.content).hexdigest()[:12]
 
     @property
     def folder(self) -> str:
@@ -100,7 +121,7 @@ def content_of(path: str) -> bytes:
     if os.path.exists(path) and not os.path.isfile(path):
         raise ConfigurationError(f"configuration {path!r} is not a regular file, which can be read again; name one")
     try:
-        with open(path, "rb") as opened:
+        with open(path, "rb", opener=_open_at_once) as opened:
             content = opened.read(LARGEST + 1)
     except FileNotFoundError:
         raise ConfigurationError(f"there is no configuration file {shown(path)!r}; correct the path") from None
@@ -111,6 +132,11 @@ def content_of(path: str) -> bytes:
             f"the configuration file {shown(path)!r} has more than {LARGEST} bytes; make it smaller"
         )
     return content
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file. A pipe that has taken its place since it was looked at does not block."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def read(path: str, such_as: str = "version: 1 and policies", *, may_be_empty: bool = False) -> Document:

@@ -1,9 +1,10 @@
 """Following a configuration file while the application runs: a change applies as a whole or not at all.
 
-A thread checks the file once a second, and at once on SIGHUP unless the application handles that signal. A missing or
-invalid file changes nothing and is logged once.
+A thread checks the file once a second, and at once on SIGHUP unless the application handles that signal. A file that is
+missing, invalid or cut short changes nothing and is reported once.
 """
 
+import hashlib
 import os
 import queue
 import signal
@@ -13,14 +14,19 @@ from types import FrameType
 from typing import Any
 
 from spanhook.concurrency import OwnThread
+from spanhook.config.completeness import IncompleteFileError
 from spanhook.config.file import ConfigurationFile, load_file
+from spanhook.config.inheriting import bequeath
 from spanhook.config.instrumenting import exchange, in_force
 from spanhook.config.own_hooks import OwnHooks, load_own
+from spanhook.config.presence import Presence
 from spanhook.config.reading import content_of, shown
+from spanhook.config.reporting import refusals
 from spanhook.diagnostics import log
-from spanhook.errors import ConfigurationFileError, SpanhookError
+from spanhook.engine import registry
+from spanhook.errors import ConfigurationError, ConfigurationFileError, SpanhookError
 from spanhook.fork import after_fork
-from spanhook.gating import Hooks
+from spanhook.gating import Hooks, report_loosened
 
 INTERVAL_S = 1.0
 
@@ -51,11 +57,15 @@ class Follower:
         self._asked: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._stopped = False
         self._terminal = _has_terminal()
+        self._presence: Presence | None = None
+        """Set once it follows the file."""
 
     # ------------------------------------------------------------------------------------------ when
 
     def start(self) -> None:
         """Start to follow the file."""
+        self._presence = Presence()
+        self._show()
         OwnThread(self._watch, "spanhook-configuration").start()
 
     def ask(self) -> None:
@@ -65,6 +75,8 @@ class Follower:
     def stop(self) -> None:
         """Stop following the file."""
         self._stopped = True
+        if self._presence is not None:
+            self._presence.end()
         self._asked.put(False)
 
     def renew(self) -> None:
@@ -73,6 +85,9 @@ class Follower:
         if not self._stopped:
             self._asked = queue.SimpleQueue()
             self._known = self._seen = _UNKNOWN
+            if self._presence is not None:
+                self._presence.renew()
+            self._show()
             OwnThread(self._watch, "spanhook-configuration").start()
 
     def _watch(self) -> None:
@@ -122,16 +137,19 @@ class Follower:
         try:
             if not self._trying and content_of(self._file.path) == self._file.document.content:
                 self._told = ""
+                self._show()
                 return False
-            file = load_file(self._file.path, self._file.policies)
+            file = load_file(self._file.path, self._file.policies, active=self._file.document)
             with self._lock:
+                before = registry.enforcement
                 self._apply(file)
         except BaseException as error:  # code that is imported may even exit
-            said = str(error) if isinstance(error, SpanhookError) else f"{type(error).__name__}: {error}"
-            self._tell(" ".join(said.split()))
+            self._refuse(error)
             return False
         self._told = ""
+        self._show()
         log.info("spanhook: %s has changed and is active now", shown(file.path))
+        report_loosened("file", shown(file.path), before, registry.enforcement)
         return True
 
     def _apply(self, file: ConfigurationFile) -> None:
@@ -176,11 +194,21 @@ class Follower:
             exchange(out, into, None if settings == earlier else settings)
             self._remote = dict(remote)
 
-    def _tell(self, why: str) -> None:
-        """Log once what is wrong."""
-        if why != self._told:
-            self._told = why
-            log.warning("spanhook: %s; the previous configuration stays active", why)
+    def _show(self, refused: str = "") -> None:
+        """Say to others which content is active, and why the file is not applied as it is now."""
+        if self._presence is not None:
+            self._presence.show(self._file.document, refused)
+            bequeath(self._file.document)
+
+    def _refuse(self, error: BaseException) -> None:
+        """Report why the file is not applied, once for each content."""
+        said = str(error) if isinstance(error, SpanhookError) else f"{type(error).__name__}: {error}"
+        why = " ".join(said.split())
+        report = f"{_digest(self._file.path)} {why}"
+        if report != self._told:
+            self._told = report
+            self._show(why)
+            refusals.report(self._file.path, "incomplete" if isinstance(error, IncompleteFileError) else "invalid", why)
 
 
 _following: list[Follower] = []
@@ -233,6 +261,14 @@ def _signature(path: str) -> Signature:
     except OSError:
         return (0,)
     return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
+
+
+def _digest(path: str) -> str:
+    """Identifies the content of a file; empty if it cannot be read."""
+    try:
+        return hashlib.sha256(content_of(path)).hexdigest()
+    except ConfigurationError:
+        return ""
 
 
 def _has_terminal() -> bool:

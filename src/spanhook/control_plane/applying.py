@@ -59,6 +59,8 @@ class Applier:
         gate = Hooks()
         if fail_mode == "closed":
             gate.before("*", name=GATE, priority=0)(_refuse)
+        for hook in gate:
+            hook._compared = False  # the first set takes its place
         self._activate(Applied((gate,)), {})
 
     def apply(self, given: HookSet) -> Applied:

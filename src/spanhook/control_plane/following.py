@@ -16,8 +16,9 @@ from spanhook.control_plane.client import Client, Unreachable
 from spanhook.control_plane.reporting import Reporter
 from spanhook.control_plane.sets import HookSet, SetError, opened
 from spanhook.diagnostics import internal, log
+from spanhook.engine import registry as active_hooks
 from spanhook.errors import SpanhookError
-from spanhook.gating import Measures
+from spanhook.gating import Measures, report_loosened
 
 INTERVAL_S = 1.0
 """The shortest time between two questions."""
@@ -175,7 +176,10 @@ class Following:
         self._wait = AGAIN_S
         self._again = time.monotonic() + self._wait
         before = dict(self._applier.now.missing)
-        for name, why in self._applier.apply(given).missing.items():
+        active = active_hooks.enforcement
+        applied = self._applier.apply(given)
+        report_loosened("control_plane", self._server.url, active, active_hooks.enforcement)
+        for name, why in applied.missing.items():
             if before.get(name) != why:
                 said = " ".join(why.split())
                 log.warning("spanhook: %s of the control plane is not in force here: %s", name, said)

@@ -40,6 +40,7 @@ class RegisteredFunction(FunctionHook):
         figures: Its statistics.
         listeners: Called with the result of each hook of its events.
         together: Whether it may run at the same time as other such hooks.
+        made_with: The validated settings of the handler.
     """
 
     def __init__(
@@ -53,9 +54,11 @@ class RegisteredFunction(FunctionHook):
         figures: Figures,
         listeners: tuple[ResultListener, ...],
         together: bool = False,
+        made_with: Any = None,
     ) -> None:
         super().__init__(form, function, kinds, settings)
         self.hook_id, self.figures = hook_id, figures
+        self._made_with = made_with
         self._listeners, self._together = listeners, together
 
 
@@ -108,6 +111,7 @@ def functions_of(
             figures=figures,
             listeners=listeners,
             together=concurrent and form == AFTER,
+            made_with=getattr(handler, "_made_with", None),
         )
         for form, function in found
     ]
@@ -138,4 +142,6 @@ def agent_models() -> FunctionHook:
             around = around.parent
 
     settings: HookSettings = {"name": "agent_model", "priority": 100, "fail_mode": "closed"}
-    return FunctionHook(BEFORE, agent_model, ("llm.call",), settings)
+    hook = FunctionHook(BEFORE, agent_model, ("llm.call",), settings)
+    hook._compared = False
+    return hook

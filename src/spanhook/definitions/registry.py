@@ -19,17 +19,10 @@ from spanhook.definitions.entries import Entering, RegisteredHook, check_number,
 from spanhook.definitions.handler_refs import AllowList
 from spanhook.definitions.middleware import Middleware
 from spanhook.definitions.statistics import Figures, RegistryStatistics
+from spanhook.engine import registry as active_hooks
 from spanhook.errors import ConfigurationError
 from spanhook.fork import after_fork
-from spanhook.gating import (
-    Hook,
-    HookExecutionLog,
-    Hooks,
-    execution_log,
-    find,
-    handler_of,
-    named,
-)
+from spanhook.gating import Hook, HookExecutionLog, Hooks, execution_log, find, handler_of, named, report_loosened
 from spanhook.telemetry import telemetry
 
 _registries: "weakref.WeakSet[HookRegistry]" = weakref.WeakSet()
@@ -205,7 +198,10 @@ class HookRegistry:
                 if before is None or before.definition is None or not before.definition.is_like(definition):
                     before = self._entering.loaded(definition, before.figures if before else Figures(), directory)
                 entries[definition.hook_id] = before
+            active = active_hooks.enforcement
             self._become(entries)
+            now = active_hooks.enforcement
+        report_loosened("definitions", str(directory), active, now)
         return [entries[one.hook_id] for one in definitions]
 
     def adopt(self, definitions: Iterable[HookDefinition], before: "HookRegistry | None" = None) -> dict[str, str]:

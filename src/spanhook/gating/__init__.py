@@ -29,6 +29,7 @@ from spanhook.gating.log import (
     chain_of,
     execution_log,
 )
+from spanhook.gating.loosening import Enforcement, loosened, report_loosened
 from spanhook.gating.measuring import Gauge, Measure, Measures
 from spanhook.gating.offers import Offers, hooks_of
 from spanhook.gating.pausing import Pausable, Pause, pausable, pauses
@@ -38,6 +39,7 @@ from spanhook.gating.registering import Hooks
 from spanhook.gating.registry import Registry
 from spanhook.gating.renewal import renewed_after_fork
 from spanhook.gating.shadow import Isolate, isolating
+from spanhook.gating.strictness import NEUTRAL, Looser
 from spanhook.gating.subscription import Subscriber, Subscription, publish
 from spanhook.gating.tally import count_decision
 from spanhook.gating.text_filters import TextFilter, Windowed
@@ -52,6 +54,7 @@ __all__ = [
     "BEFORE_NEXT",
     "ERROR",
     "EXPECTED",
+    "NEUTRAL",
     "UNSET",
     "WATCH",
     "WRAP",
@@ -61,6 +64,7 @@ __all__ = [
     "ChainRun",
     "Condition",
     "Control",
+    "Enforcement",
     "ExecutionLog",
     "Facts",
     "FunctionHook",
@@ -73,6 +77,7 @@ __all__ = [
     "Hooks",
     "Isolate",
     "Limits",
+    "Looser",
     "Marked",
     "Measure",
     "Measures",
@@ -115,6 +120,7 @@ __all__ = [
     "leave_fast",
     "load_hooks",
     "load_object",
+    "loosened",
     "make",
     "module_at",
     "named",
@@ -127,6 +133,7 @@ __all__ = [
     "publish",
     "references",
     "renewed_after_fork",
+    "report_loosened",
     "set_up",
     "tell_decided",
     "tell_ended",

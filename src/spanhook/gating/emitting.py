@@ -1,6 +1,6 @@
 """Log events that hooks emit themselves, on the logger provider that spanhook reports to."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from opentelemetry._logs import LogRecord, SeverityNumber
@@ -10,7 +10,11 @@ from spanhook.telemetry import telemetry
 
 
 def emit_event(
-    name: str, attributes: Mapping[str, str | bool | int | float], body: Any = None, *, warning: bool = False
+    name: str,
+    attributes: Mapping[str, str | bool | int | float | Sequence[str]],
+    body: Any = None,
+    *,
+    warning: bool = False,
 ) -> bool:
     """Emit a log event; it belongs to the current span, if there is one.
 

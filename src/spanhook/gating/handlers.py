@@ -8,6 +8,7 @@ imports pydantic nowhere: a ``Config`` brings it.
 import inspect
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache, partial
@@ -47,13 +48,17 @@ class Marked:
                 pydantic's ``ValidationError`` if there is one, with the place of each mistake.
         """
         name = self.cls.__name__
-        values = self._values(config)
+        settings = self._settings(config)
         try:
-            return self.cls(**values)
+            made = self.cls(**self._values(settings))
         except Exception as error:
             raise ConfigurationError(f"hook {name!r} cannot be made: {_line(error)}") from error
+        with suppress(AttributeError, TypeError):  # not of a hook, which has it
+            object.__setattr__(made, "_made_with", settings)
+        return made
 
-    def _values(self, config: Any) -> dict[str, Any]:
+    def _settings(self, config: Any) -> Any:
+        """The validated settings; ``None`` if the hook takes none."""
         name = self.cls.__name__
         if not isinstance(config, Mapping):
             raise ConfigurationError(f"hook {name!r}: its settings are {_short(config)}, expected a mapping")
@@ -63,8 +68,12 @@ class Marked:
                 raise ConfigurationError(
                     f"hook {name!r} takes no settings, but was given {', '.join(map(repr, given))}"
                 )
+            return None
+        return validated(self.config, given, name)
+
+    def _values(self, valid: Any) -> dict[str, Any]:
+        if valid is None or self.config is None:
             return {}
-        valid = validated(self.config, given, name)
         values = {field: getattr(valid, field) for field in self.config.model_fields}
         return {**values, **(valid.model_extra or {})}
 

@@ -100,6 +100,15 @@ class Hook(SpanProcessor):
     _budgeted = True
     """Whether its time counts towards the chain's budget; such hooks are skipped once that budget is spent."""
 
+    _made_with: Any = None
+    """The validated settings of a ready-made hook that was made from some."""
+
+    _described = "hook"
+    """What it is called in messages about configuration."""
+
+    _compared = True
+    """Whether it is reported if a change takes it away; not if it is only there for the time being."""
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Keep what iterators give: every instance of the class reads its settings."""
         super().__init_subclass__(**kwargs)

@@ -13,6 +13,7 @@ from spanhook.gating.binding import AFTER, AFTER_NEXT, ERROR, WATCH, Bound
 from spanhook.gating.hook import Hook
 from spanhook.gating.limits import Limits
 from spanhook.gating.log import ResultListener
+from spanhook.gating.loosening import Enforcement
 from spanhook.gating.plan import Heard, Plan, plan_of
 from spanhook.gating.registering import Hooks
 from spanhook.gating.shadow import Shadow
@@ -246,6 +247,12 @@ class Registry:
         until = time.monotonic() + seconds
         seen = [shadow.listener.flush(until - time.monotonic()) for shadow in list(self._shadows.values())]
         return all(seen)
+
+    @property
+    def enforcement(self) -> Enforcement:
+        """What is enforced now."""
+        with registering.lock:
+            return Enforcement(self.mode, tuple(self._ordered))
 
     @property
     def hooks(self) -> list[Hook]:

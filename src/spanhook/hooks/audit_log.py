@@ -4,13 +4,13 @@ import logging
 import os
 import time
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from spanhook import semconv
 from spanhook.errors import ConfigurationError, Reject
-from spanhook.gating import Auditor, Measures, emit_event, handler, validated
+from spanhook.gating import NEUTRAL, Auditor, Looser, Measures, emit_event, handler, validated
 from spanhook.hooks._audit_entry import Content, operation_entry, shadow_entry
 from spanhook.model import DecisionRecord, Operation
 from spanhook.store import AuditFile, Fsync, Head
@@ -50,13 +50,23 @@ class AuditLog(Auditor):
 
         path: str = Field(default="audit", min_length=1, description="The directory for the files.")
         to: list[Target] = Field(default=["file"], min_length=1, description="Where records go.")
-        content: Content = Field(default="none", description="What is kept besides digests.")
+        content: Annotated[Content, NEUTRAL] = Field(default="none", description="What is kept besides digests.")
         key_env: str = Field(default="", description="The environment variable with the key of the hashes.")
-        max_bytes: int = Field(default=100_000_000, ge=1000, description="The size at which another file is begun.")
-        keep: int | None = Field(default=None, ge=1, description="How many files of a process are kept.")
-        fsync: Fsync = Field(default="never", description="When files are flushed to the disk itself.")
-        required: bool = Field(default=False, description="Refuse operations while the log cannot be written.")
-        head_every: int = Field(default=100, ge=1, description="Report the last hash after so many records.")
+        max_bytes: Annotated[int, NEUTRAL] = Field(
+            default=100_000_000, ge=1000, description="The size at which another file is begun."
+        )
+        keep: Annotated[int | None, NEUTRAL] = Field(
+            default=None, ge=1, description="How many files of a process are kept."
+        )
+        fsync: Annotated[Fsync, Looser(("always", "interval", "never"))] = Field(
+            default="never", description="When files are flushed to the disk itself."
+        )
+        required: Annotated[bool, Looser((True, False))] = Field(
+            default=False, description="Refuse operations while the log cannot be written."
+        )
+        head_every: Annotated[int, NEUTRAL] = Field(
+            default=100, ge=1, description="Report the last hash after so many records."
+        )
 
     def __init__(
         self,

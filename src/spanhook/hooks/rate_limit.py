@@ -3,14 +3,14 @@
 import threading
 import time
 import weakref
-from collections.abc import Awaitable, Sequence
-from typing import Any, Literal
+from collections.abc import Awaitable, Iterator, Sequence
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from spanhook.errors import ConfigurationError, Reject, StoreError
-from spanhook.gating import Hook, handler, renewed_after_fork, validated
+from spanhook.gating import NEUTRAL, Hook, Looser, handler, renewed_after_fork, validated
 from spanhook.model import Identity, Operation
 from spanhook.store import in_worker, may_wait, parse_address
 
@@ -36,6 +36,15 @@ _STRATEGIES: dict[Strategy, type[RateLimiter]] = {
 }
 _TIMEOUT_S = 1.0
 _SWEEP_EVERY = 1000
+
+
+def _faster(before: str, now: str) -> Iterator[str]:
+    """What a rate allows that the one before did not."""
+    present = [(one.amount, one.get_expiry()) for one in parse_many(now)]
+    for one in parse_many(before):
+        if not any(amount <= one.amount and seconds >= one.get_expiry() for amount, seconds in present):
+            yield f"limit is {now!r} instead of {before!r}"
+            return
 
 
 @handler
@@ -70,15 +79,23 @@ class RateLimit(Hook):
 
         model_config = ConfigDict(extra="forbid")
 
-        limit: str = Field(description="The rate, such as 10/minute, or several: 10/minute; 100/day.")
-        per: list[Per] = Field(default=[], description="What has a rate of its own; empty for all calls together.")
-        strategy: Strategy = Field(default="moving_window", description="How calls are counted over time.")
-        missing: Literal["share", "refuse"] = Field(
+        limit: Annotated[str, Looser(_faster)] = Field(
+            description="The rate, such as 10/minute, or several: 10/minute; 100/day."
+        )
+        per: Annotated[list[Per], Looser("more")] = Field(
+            default=[], description="What has a rate of its own; empty for all calls together."
+        )
+        strategy: Annotated[Strategy, Looser(("moving_window", "sliding_window", "fixed_window"))] = Field(
+            default="moving_window", description="How calls are counted over time."
+        )
+        missing: Annotated[Literal["share", "refuse"], Looser(("refuse", "share"))] = Field(
             default="share", description="If one of per is unknown. share: all of these have one rate together."
         )
         reason: str = Field(default="", max_length=1000, description="The reason that the caller gets.")
-        status_code: int = Field(default=429, ge=400, le=599, description="The HTTP status of a refusal.")
-        scope: Literal["operation", "run"] = Field(
+        status_code: Annotated[int, NEUTRAL] = Field(
+            default=429, ge=400, le=599, description="The HTTP status of a refusal."
+        )
+        scope: Annotated[Literal["operation", "run"], Looser(("run", "operation"))] = Field(
             default="operation", description="What is refused: this call, or also everything else in its run."
         )
         store: str = Field(

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import translate
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Self
@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from spanhook.errors import ConditionError, ConfigurationError, Reject
-from spanhook.gating import Facts, Hook, compile_condition, handler, united, validated
+from spanhook.gating import Facts, Hook, Looser, compile_condition, handler, united, validated
 from spanhook.model import Operation
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -56,6 +56,34 @@ class Rule(BaseModel):
         return self
 
 
+def _less_denied(before: Sequence[Rule], now: Sequence[Rule]) -> Iterator[str]:
+    """What rules no longer deny, or allow for the first time."""
+    for number, rule in enumerate(before, 1):
+        if rule.deny and not _is_covered(rule, rule.deny, [(one, one.deny) for one in now if one.deny]):
+            yield f"rule {number} of {len(before)}, which denies, is gone or narrower"
+    for number, rule in enumerate(now, 1):
+        if rule.allow and not _is_covered(rule, rule.allow, [(one, one.allow) for one in before if one.allow]):
+            yield f"rule {number} of {len(now)} allows what no rule allowed"
+    both = [one for one in before if one in now]
+    if both != [one for one in now if one in before]:
+        yield "the rules are in another order"
+
+
+def _is_covered(rule: Rule, tools: Sequence[str], others: Iterable[tuple[Rule, Sequence[str]]]) -> bool:
+    """Whether rules of the same effect match all that one matches."""
+    wide = [named for one, named in others if all(_is_as_wide(field, rule, one) for field in _FILTERS)]
+    return all(any(tool in named or "*" in named for named in wide) for tool in tools)
+
+
+_FILTERS = ("tenants", "users", "agents", "when")
+
+
+def _is_as_wide(field: str, rule: Rule, other: Rule) -> bool:
+    was: Any = getattr(rule, field)
+    now: Any = getattr(other, field)
+    return now is None or now == was or (field != "when" and was is not None and set(was) <= set(now))
+
+
 @handler
 class ToolPolicy(Hook):
     """Allows or denies calls of tools by name, tenant, user, agent and arguments.
@@ -84,10 +112,12 @@ class ToolPolicy(Hook):
 
         model_config = ConfigDict(extra="forbid")
 
-        default: Literal["allow", "deny"] = Field(
+        default: Annotated[Literal["allow", "deny"], Looser(("deny", "allow"))] = Field(
             default="allow", description="What becomes of calls that no rule matches."
         )
-        rules: list[Rule] = Field(default=[], max_length=1000, description="In order; the first that matches decides.")
+        rules: Annotated[list[Rule], Looser(_less_denied)] = Field(
+            default=[], max_length=1000, description="In order; the first that matches decides."
+        )
 
         @model_validator(mode="after")
         def _denies(self) -> Self:

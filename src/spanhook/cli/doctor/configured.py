@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from spanhook.bootstrap import Wanted
-from spanhook.cli.doctor.report import Finding
-from spanhook.config import ConfigurationFile, load_file
+from spanhook.cli.doctor.report import Finding, Followed
+from spanhook.config import END_MARK, ConfigurationFile, following, lacks_end_mark, load_file
 from spanhook.errors import ConfigurationError, ConfigurationFileError
 from spanhook.settings import Settings
 
@@ -31,3 +31,28 @@ def configured(wanted: Wanted) -> tuple[ConfigurationFile | None, Settings, list
         return None, wanted.settings, [Finding("configuration", "config", str(one)) for one in error.mistakes]
     except ConfigurationError as error:
         return None, wanted.settings, [Finding("configuration", "config", str(error))]
+
+
+def followed(
+    wanted: Wanted, file: ConfigurationFile | None, settings: Settings
+) -> tuple[Followed | None, list[Finding]]:
+    """The processes that follow the file, and what is to know about how they do."""
+    try:
+        path = wanted.anchored().config
+    except ConfigurationError:
+        return None, []
+    if not path:
+        return None, []
+    document = None if file is None else file.document
+    result = Followed(path, "" if document is None else document.digest, tuple(following(path)))
+    findings = [
+        Finding(
+            "warning", "config", f"process {one.pid} does not run the file as it is now: {one.refused or 'see above'}"
+        )
+        for one in result.processes
+        if one.digest != result.digest
+    ]
+    if document is not None and settings.strict and lacks_end_mark(document):
+        about = f"{document.shown} has no end mark, for which strict asks; end it with the line {END_MARK}"
+        findings.append(Finding("warning", "config", about))
+    return result, findings

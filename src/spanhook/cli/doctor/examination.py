@@ -10,7 +10,7 @@ from importlib import metadata
 from typing import Any
 
 from spanhook.bootstrap import Wanted, read_environment
-from spanhook.cli.doctor.configured import configured, reported
+from spanhook.cli.doctor.configured import configured, followed, reported
 from spanhook.cli.doctor.loader import loader
 from spanhook.cli.doctor.others import others
 from spanhook.cli.doctor.report import Finding, HookFound, Library, Report, SignalFound, Telemetry
@@ -54,6 +54,8 @@ def examination(environ: Mapping[str, str], **given: Any) -> Report:
         *_prices(),
         *reported(file),
     ]
+    configuration, wrong = followed(wanted, file, settings)
+    findings += wrong
     return Report(
         spanhook=__version__,
         python=platform.python_version(),
@@ -66,6 +68,7 @@ def examination(environ: Mapping[str, str], **given: Any) -> Report:
         others=tuple(others(installed, environ)),
         self_tracing=tuple(self_tracing()),
         findings=tuple(findings),
+        configuration=configuration,
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import click
 
 from spanhook.cli.doctor.report import HookFound, Library, NotBound, Report, SignalFound
+from spanhook.config import FollowingProcess
 from spanhook.gating import WATCH
 
 _COLOURS = {"configuration": "red", "requirement": "red", "warning": "yellow", "note": "blue"}
@@ -16,6 +17,10 @@ def print_report(report: Report) -> None:
     _section("Libraries", (_library(library) for library in report.libraries))
     _section("Not bound (these bypass spanhook)", map(_not_bound, report.unbound))
     _section(f"Hooks ({report.mode})", map(_hook, report.hooks), "none; name them with --hooks ./hooks.py:hooks")
+    if report.configuration is not None and report.configuration.processes:
+        configuration = report.configuration
+        about = f"Processes that follow {configuration.path} (now {configuration.digest or 'not usable'})"
+        _section(about, (_process(one, configuration.digest) for one in configuration.processes))
     telemetry = report.telemetry
     off = ", disabled" if telemetry.disabled else ""
     about = f"Telemetry (SDK {telemetry.sdk}{off}, sampler {telemetry.sampler}, content {telemetry.content})"
@@ -51,6 +56,11 @@ def _hook(hook: HookFound) -> tuple[str, ...]:
     held = ", holds streams back" if hook.holds_back else ", sees streams as they go out" if hook.windows else ""
     about = f"priority {hook.priority}, fails {hook.fail_mode}, {limit}{held}{tenant}"
     return hook.name, ", ".join(hook.events), f"subscription{tenant}" if hook.form == WATCH else about
+
+
+def _process(process: FollowingProcess, digest: str) -> tuple[str, ...]:
+    state = "as the file is now" if process.digest == digest else "not as the file is now"
+    return str(process.pid), process.digest, state
 
 
 def _signal(signal: SignalFound) -> tuple[str, ...]:

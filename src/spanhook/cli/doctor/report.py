@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from spanhook.config import FollowingProcess
 from spanhook.instrument import BOUND, WAITING
 
 Level = Literal["configuration", "requirement", "warning", "note"]
@@ -133,6 +134,20 @@ class Other:
 
 
 @dataclass(frozen=True, slots=True)
+class Followed:
+    """The configuration file as it is now, and the processes of this user that follow it.
+
+    Attributes:
+        path: The file.
+        digest: The digest of its content; empty if it cannot be used.
+    """
+
+    path: str
+    digest: str
+    processes: tuple[FollowingProcess, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     spanhook: str
     python: str
@@ -145,6 +160,7 @@ class Report:
     others: tuple[Other, ...]
     self_tracing: tuple[SelfTracing, ...]
     findings: tuple[Finding, ...]
+    configuration: Followed | None = None
 
     @property
     def exit_code(self) -> int:

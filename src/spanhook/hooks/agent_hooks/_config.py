@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
 
+from spanhook.gating import NEUTRAL, Looser
 from spanhook.hooks.approval import Asking
 
 PointName = Literal[
@@ -65,13 +66,13 @@ class Config(BaseModel):
         default=[], max_length=100, description="Whom calls are told, in this order."
     )
     composition: Composition = Field(default=Composition(), description="How several verdicts become one.")
-    mode: Literal["enforce", "evaluate_only"] = Field(
+    mode: Annotated[Literal["enforce", "evaluate_only"], Looser(("enforce", "evaluate_only"))] = Field(
         default="enforce", description="Whether verdicts are acted on, or only recorded."
     )
-    unbound: Literal["deny", "allow"] = Field(
+    unbound: Annotated[Literal["deny", "allow"], Looser(("deny", "allow"))] = Field(
         default="deny", description="What becomes of points that no interceptor runs at; the contract denies them."
     )
-    timeout: float | None = Field(
+    timeout: Annotated[float | None, NEUTRAL] = Field(
         default=5, gt=0, le=3600, description="Seconds for each interceptor and resolver that is asynchronous."
     )
     approval: Annotated[Any, WithJsonSchema({"anyOf": [_OBJECT, Asking.model_json_schema(), {"type": "null"}]})] = (
@@ -89,18 +90,22 @@ class Config(BaseModel):
     identity: Named | None = Field(
         default="jcs-sha256", description="Identifies contexts: jcs-sha256, null, or a function that has a name."
     )
-    tools: list[str] = Field(default=[], max_length=1000, description="The tools the agent has, told at its start.")
-    streams: Literal["buffer", "incremental"] = Field(
+    tools: Annotated[list[str], NEUTRAL] = Field(
+        default=[], max_length=1000, description="The tools the agent has, told at its start."
+    )
+    streams: Annotated[Literal["buffer", "incremental"], Looser(("buffer", "incremental"))] = Field(
         default="buffer", description="Whether streams of models are held back whole, or released as verdicts permit."
     )
-    segment: int = Field(
+    segment: Annotated[int, NEUTRAL] = Field(
         default=200, ge=1, le=65536, description="With incremental: how many characters at least are told at once."
     )
-    tool_failure: Literal["continue", "terminate"] = Field(
+    tool_failure: Annotated[Literal["continue", "terminate"], Looser(("terminate", "continue"))] = Field(
         default="continue", description="Whether a failure at a tool's points is an error of the tool, or ends the run."
     )
     records: Named | None = Field(default=None, description="Called with each record of the contract.")
-    trace: bool = Field(default=False, description="Whether contexts and records have the ids of trace and span.")
+    trace: Annotated[bool, NEUTRAL] = Field(
+        default=False, description="Whether contexts and records have the ids of trace and span."
+    )
     declaration: Annotated[Any, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object"}]})] = Field(
         default=None, description="A host declaration, or the file with it, instead of what it declares here."
     )

@@ -1,10 +1,11 @@
 """The settings of a budget."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from spanhook.gating import NEUTRAL, Looser
 from spanhook.store import LEASE_S, MOST
 
 Per = Literal["run", "session", "user", "tenant", "all"]
@@ -18,30 +19,34 @@ class Config(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    per: Per = Field(
+    per: Annotated[Per, Looser(("all", "tenant", "user", "session", "run"))] = Field(
         default="run", description="Whose budget it is: each run's, session's, user's or tenant's, or one for all."
     )
-    window: Window = Field(default="total", description="The period after which it starts anew; total: never.")
+    window: Annotated[Window, Looser(("total", "month", "day", "hour"))] = Field(
+        default="total", description="The period after which it starts anew; total: never."
+    )
     time_zone: str = Field(default="UTC", description="The time zone of days and months, such as Europe/Berlin.")
     tokens: int | None = Field(default=None, gt=0, le=MOST, description="The most tokens, input and output together.")
     usd: float | None = Field(default=None, gt=0, le=9_000_000, description="The most money, in US dollars.")
-    unpriced: Unpriced = Field(
+    unpriced: Annotated[Unpriced, Looser(("refuse", "count", "allow"))] = Field(
         default="refuse",
         description="Models without a known price, where usd is set. count: their tokens count; allow: they do not.",
     )
-    output_tokens: int = Field(
+    output_tokens: Annotated[int, Looser("lower")] = Field(
         default=1000, gt=0, le=10**9, description="Tokens to reserve for an answer if the request does not limit it."
     )
-    missing: Missing = Field(
+    missing: Annotated[Missing, Looser(("refuse", "share"))] = Field(
         default="share",
         description="If the run, session, user or tenant is unknown. share: all of these have one budget together.",
     )
     reason: str = Field(default="", max_length=1000, description="The reason that the caller gets.")
-    status_code: int = Field(default=429, ge=400, le=599, description="The HTTP status of a refusal.")
-    scope: Literal["operation", "run"] = Field(
+    status_code: Annotated[int, NEUTRAL] = Field(
+        default=429, ge=400, le=599, description="The HTTP status of a refusal."
+    )
+    scope: Annotated[Literal["operation", "run"], Looser(("run", "operation"))] = Field(
         default="operation", description="What is refused: this call, or also everything else in its run."
     )
-    lease: float = Field(
+    lease: Annotated[float, NEUTRAL] = Field(
         default=LEASE_S, ge=1, le=86400, description="Seconds after which the reservations of a dead process are freed."
     )
     store: str = Field(

@@ -4,6 +4,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from spanhook.gating import NEUTRAL, Looser
+
 ClassName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=200)]
 StatusCode = Annotated[int, Field(ge=400, le=599)]
 
@@ -19,28 +21,36 @@ class Config(BaseModel):
     failure_rate: float | None = Field(
         default=None, gt=0, le=1, description="Open if this share of the calls of the window has failed, such as 0.5."
     )
-    window: float = Field(default=60, ge=1, le=86400, description="Seconds that failure_rate looks back.")
+    window: Annotated[float, NEUTRAL] = Field(
+        default=60, ge=1, le=86400, description="Seconds that failure_rate looks back."
+    )
     min_calls: int = Field(
         default=20, ge=1, le=1_000_000, description="Calls in the window below which failure_rate does not apply."
     )
-    open_for: float = Field(default=30, gt=0, le=86400, description="Seconds for which calls are refused.")
-    probes: int = Field(
+    open_for: Annotated[float, Looser("lower")] = Field(
+        default=30, gt=0, le=86400, description="Seconds for which calls are refused."
+    )
+    probes: Annotated[int, Looser("lower")] = Field(
         default=1, ge=1, le=1000, description="Calls that must succeed after that before all are let through again."
     )
-    per: Literal["model", "provider"] = Field(
+    per: Annotated[Literal["model", "provider"], NEUTRAL] = Field(
         default="model", description="What fails together: each model, or all models of a provider. Tools are apart."
     )
-    per_tenant: bool = Field(default=False, description="Whether tenants are apart, such as with keys of their own.")
+    per_tenant: Annotated[bool, NEUTRAL] = Field(
+        default=False, description="Whether tenants are apart, such as with keys of their own."
+    )
     status_codes: list[StatusCode] = Field(
         default=[408, 429], description="Statuses below 500 that are failures; those from 500 on always are."
     )
-    ignore: list[ClassName] = Field(
+    ignore: Annotated[list[ClassName], Looser("more")] = Field(
         default=["TypeError", "ValueError"],
         description="Classes of exceptions that are no failures, nor are their subclasses.",
     )
     reason: str = Field(default="", max_length=1000, description="The reason that the caller gets.")
-    status_code: int = Field(default=503, ge=400, le=599, description="The HTTP status of a refusal.")
-    scope: Literal["operation", "run"] = Field(
+    status_code: Annotated[int, NEUTRAL] = Field(
+        default=503, ge=400, le=599, description="The HTTP status of a refusal."
+    )
+    scope: Annotated[Literal["operation", "run"], Looser(("run", "operation"))] = Field(
         default="operation", description="What is refused: this call, or also everything else in its run."
     )
 

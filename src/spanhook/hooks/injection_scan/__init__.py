@@ -4,13 +4,13 @@ Heuristics only: they find careless attacks, and are no protection by themselves
 """
 
 import logging
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from spanhook import semconv
 from spanhook.errors import ConfigurationError, Reject
-from spanhook.gating import Hook, Measures, handler, validated
+from spanhook.gating import Hook, Looser, Measures, handler, validated
 from spanhook.hooks.injection_scan._rules import SCORES, Finding, scan, total
 from spanhook.hooks.injection_scan._scanned import texts
 from spanhook.model import Operation
@@ -62,10 +62,12 @@ class InjectionScan(Hook):
 
         model_config = ConfigDict(extra="forbid")
 
-        action: Literal["flag", "reject"] = Field(default="flag", description="What happens to what is found.")
+        action: Annotated[Literal["flag", "reject"], Looser(("reject", "flag"))] = Field(
+            default="flag", description="What happens to what is found."
+        )
         apply_to: list[Source] = Field(default=["tools", "documents"], min_length=1, description="What is scanned.")
         threshold: float = Field(default=0.5, gt=0, le=1, description="The score that counts as an injection.")
-        ignore: list[RuleName] = Field(default=[], description="Rules not to apply.")
+        ignore: Annotated[list[RuleName], Looser("more")] = Field(default=[], description="Rules not to apply.")
 
     def __init__(
         self,

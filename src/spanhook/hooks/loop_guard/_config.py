@@ -1,8 +1,10 @@
 """The settings of a loop guard."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from spanhook.gating import NEUTRAL, Looser
 
 MOST = 1_000_000
 
@@ -18,8 +20,10 @@ class Config(BaseModel):
     cycles: int | None = Field(
         default=3, ge=2, le=100, description="How often the same calls may be made in a row, such as A, B, A, B, A, B."
     )
-    period: int = Field(default=4, ge=1, le=20, description="The most calls that are recognized as such a pattern.")
-    same_result: bool = Field(
+    period: Annotated[int, Looser("lower")] = Field(
+        default=4, ge=1, le=20, description="The most calls that are recognized as such a pattern."
+    )
+    same_result: Annotated[bool, Looser((False, True))] = Field(
         default=False, description="Whether calls are the same only if their results were, too; for tools that poll."
     )
     max_tool_calls: int | None = Field(default=None, ge=1, le=MOST, description="The most tool calls of a run.")
@@ -31,7 +35,9 @@ class Config(BaseModel):
         default=3, ge=1, le=1000, description="The refusal with this number ends the run; null: none does."
     )
     reason: str = Field(default="", max_length=1000, description="The reason that the model or the caller gets.")
-    status_code: int = Field(default=429, ge=400, le=599, description="The HTTP status of a refusal.")
+    status_code: Annotated[int, NEUTRAL] = Field(
+        default=429, ge=400, le=599, description="The HTTP status of a refusal."
+    )
 
     @model_validator(mode="after")
     def _guards(self) -> Self:

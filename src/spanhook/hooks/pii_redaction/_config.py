@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
 from spanhook.errors import ConfigurationError
+from spanhook.gating import NEUTRAL, Looser
 from spanhook.hooks.pii_redaction._entities import DEFAULTS, ENTITIES, Entity
 from spanhook.hooks.pii_redaction._own_patterns import own_entity
 from spanhook.hooks.pii_redaction._presidio import presidio_entities
@@ -32,7 +33,7 @@ class Config(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    entities: list[Name] | None = Field(
+    entities: Annotated[list[Name] | None, Looser("fewer", empty=True)] = Field(
         default=None,
         description="What is redacted; by default email addresses, phone, card and account numbers and secrets.",
     )
@@ -41,7 +42,7 @@ class Config(BaseModel):
         max_length=MOST_PATTERNS,
         description="Regular expressions of your own, in RE2's syntax, by the name that the mask says.",
     )
-    allow: list[Annotated[str, StringConstraints(min_length=1, max_length=320)]] = Field(
+    allow: Annotated[list[Annotated[str, StringConstraints(min_length=1, max_length=320)]], Looser("more")] = Field(
         default=[], max_length=1000, description="Values that are let through, and domains whose addresses are."
     )
     apply_to: list[Side] = Field(
@@ -52,7 +53,7 @@ class Config(BaseModel):
         min_length=1,
         description="The kinds of operation whose requests and results are redacted.",
     )
-    action: Literal["mask", "placeholder", "reject"] = Field(
+    action: Annotated[Literal["mask", "placeholder", "reject"], Looser(("reject", "mask", "placeholder"))] = Field(
         default="mask",
         description="mask: [EMAIL] for good; placeholder: <EMAIL_1>, restored in what the model answers; "
         "reject: refuse the call.",
@@ -60,18 +61,18 @@ class Config(BaseModel):
     keep_last: int = Field(
         default=0, ge=0, le=4, description="How many last characters of card, account and phone numbers a mask shows."
     )
-    media: Literal["pass", "reject"] = Field(
+    media: Annotated[Literal["pass", "reject"], Looser(("reject", "pass"))] = Field(
         default="pass", description="What becomes of images, sound and files, which cannot be looked into."
     )
-    detector: Literal["patterns", "presidio"] = Field(
+    detector: Annotated[Literal["patterns", "presidio"], Looser(("presidio", "patterns"))] = Field(
         default="patterns", description="presidio: Presidio's pattern recognizers as well."
     )
-    stream: Literal["buffer", "window"] = Field(
+    stream: Annotated[Literal["buffer", "window"], NEUTRAL] = Field(
         default="buffer",
         description="buffer: hold streams back until they are complete; window: let text out as soon as nothing "
         "in it can be a part of what is redacted.",
     )
-    telemetry: bool = Field(
+    telemetry: Annotated[bool, Looser((True, False))] = Field(
         default=True, description="Redact the content that spanhook records, of all operations, too."
     )
 

@@ -6,6 +6,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
 
+from spanhook.gating import NEUTRAL, Looser
 from spanhook.hooks.approval import Asking
 from spanhook.hooks.remote_policy._facts import CONTENT, NAMES, PREFIXES, is_known
 from spanhook.model import REWRITABLE
@@ -23,9 +24,9 @@ class Config(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    service: Service = Field(description="What is asked, by the format that it speaks.")
+    service: Annotated[Service, NEUTRAL] = Field(description="What is asked, by the format that it speaks.")
     url: str = Field(default="", max_length=2000, description="The address that is asked, in full.")
-    send: list[str] = Field(
+    send: Annotated[list[str], NEUTRAL] = Field(
         default=[],
         max_length=50,
         description="What the policy is told besides kind, phase and name, such as arguments or identity.user_id.",
@@ -33,27 +34,35 @@ class Config(BaseModel):
     check: list[Literal["request", "result"]] = Field(
         default=["request"], min_length=1, description="What is checked: requests, results, or both."
     )
-    kinds: list[str] | None = Field(
+    kinds: Annotated[list[str] | None, Looser("fewer", empty=True)] = Field(
         default=None,
         min_length=1,
         description="The kinds of operation that are checked; by default llm.call and tool.execute, or, if the service "
         "judges content, those of the two whose content send names.",
     )
-    headers: dict[str, str] = Field(default={}, max_length=50, description="Headers to send with each question.")
-    headers_env: dict[str, Text] = Field(
+    headers: Annotated[dict[str, str], NEUTRAL] = Field(
+        default={}, max_length=50, description="Headers to send with each question."
+    )
+    headers_env: Annotated[dict[str, Text], NEUTRAL] = Field(
         default={}, max_length=50, description="Headers whose values are in environment variables, by these names."
     )
-    timeout: float = Field(default=1.0, gt=0, le=600, description="Seconds for an answer, all attempts together.")
-    retries: int = Field(
+    timeout: Annotated[float, NEUTRAL] = Field(
+        default=1.0, gt=0, le=600, description="Seconds for an answer, all attempts together."
+    )
+    retries: Annotated[int, NEUTRAL] = Field(
         default=1, ge=0, le=10, description="How often to ask again after a lost connection, or status 429 or 500 on."
     )
-    failures: int | None = Field(
+    failures: Annotated[int | None, NEUTRAL] = Field(
         default=5, ge=1, le=1_000_000, description="Stop asking after so many failures in a row; null: never."
     )
-    open_for: float = Field(default=30, gt=0, le=86400, description="Seconds for which the service is not asked then.")
+    open_for: Annotated[float, NEUTRAL] = Field(
+        default=30, gt=0, le=86400, description="Seconds for which the service is not asked then."
+    )
     reason: str = Field(default="", max_length=1000, description="The reason that the caller gets.")
-    status_code: int = Field(default=403, ge=400, le=599, description="The HTTP status of a refusal.")
-    scope: Literal["operation", "run"] = Field(
+    status_code: Annotated[int, NEUTRAL] = Field(
+        default=403, ge=400, le=599, description="The HTTP status of a refusal."
+    )
+    scope: Annotated[Literal["operation", "run"], Looser(("run", "operation"))] = Field(
         default="operation", description="What is refused: this call, or also everything else in its run."
     )
     component: str = Field(default="", max_length=100, description="The service's name in telemetry.")

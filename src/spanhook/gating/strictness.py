@@ -1,0 +1,112 @@
+"""Which values of a ready-made hook's settings let more pass than others. It knows no hook.
+
+A ``Config`` says so where it declares a field, as in ``Annotated[int, Looser("higher")]``. Of other fields, a higher
+number and a missing item let more pass.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+Direction = Literal["higher", "lower", "more", "fewer", "neither"]
+
+
+@dataclass(
+    frozen=True, slots=True, eq=False
+)  # or typing takes two `Annotated` for one that differ in a Literal's order
+class Looser:
+    """When a setting lets more pass than before.
+
+    Attributes:
+        by: ``"higher"`` or ``"lower"`` numbers, of which none at all lets most pass; ``"more"`` or ``"fewer"`` items;
+            ``"neither"``; the possible values, from strict to loose; or a function that takes the value before and the
+            one now, and gives what was taken away.
+        empty: With ``"more"`` and ``"fewer"``: whether no items stand for all.
+    """
+
+    by: Direction | tuple[Any, ...] | Callable[[Any, Any], Iterable[str]]
+    empty: bool = False
+
+
+NEUTRAL = Looser("neither")
+
+
+def loosened_settings(before: Any, now: Any) -> Iterator[str]:
+    """What settings let pass that they did not before; nothing of their text, which may be secret.
+
+    Args:
+        before: The settings, a pydantic model.
+        now: Other settings of the same model.
+    """
+    fields: dict[str, Any] = cast("Any", type(before)).model_fields
+    for name, field in fields.items():
+        was, becomes = getattr(before, name), getattr(now, name)
+        if was == becomes:
+            continue
+        looser = next((one for one in field.metadata if isinstance(one, Looser)), _usual(was, becomes))
+        if callable(looser.by):
+            yield from looser.by(was, becomes)
+        elif isinstance(looser.by, tuple):
+            yield from _ordered(name, looser.by, was, becomes)
+        elif looser.by in ("higher", "lower"):
+            yield from _numbers(name, was, becomes, lower=looser.by == "lower")
+        elif looser.by in ("more", "fewer"):
+            yield from _items(name, was, becomes, looser)
+
+
+def _usual(was: Any, now: Any) -> Looser:
+    if _is_number(was) and (now is None or _is_number(now)):
+        return Looser("higher")
+    is_several = isinstance(was, list | tuple | set | frozenset | Mapping)
+    return Looser("fewer") if is_several and isinstance(now, list | tuple | set | frozenset | Mapping) else NEUTRAL
+
+
+def _ordered(name: str, values: tuple[Any, ...], was: Any, now: Any) -> Iterator[str]:
+    if was in values and now in values and values.index(now) > values.index(was):
+        yield f"{name} is {_written(now)} instead of {_written(was)}"
+
+
+def _numbers(name: str, was: Any, now: Any, *, lower: bool) -> Iterator[str]:
+    if was is None:
+        return
+    if now is None:
+        yield f"{name}, which was {was}, is gone"
+    elif now < was if lower else now > was:
+        yield f"{name} is {now} instead of {was}"
+
+
+def _items(name: str, was: Any, now: Any, looser: Looser) -> Iterator[str]:
+    if looser.by == "more":
+        if looser.empty and not now:
+            yield f"{name} is empty, which stands for all"
+        elif not looser.empty or was:
+            added = len(_missing(now, was))
+            if added:
+                yield f"{name} has {added} more"
+        return
+    if looser.empty and not was:
+        yield f"{name} is no longer empty, which stood for all"
+    elif was and not (looser.empty and not now):
+        gone = len(_missing(was, now))
+        if gone:
+            yield f"{gone} of {len(was)} items of {name} {'is' if gone == 1 else 'are'} gone or changed"
+
+
+def _missing(items: Any, others: Any) -> list[Any]:
+    """Those of the items that are not among the others."""
+    known = list(_listed(others))
+    return [one for one in _listed(items) if one not in known]
+
+
+def _listed(items: Any) -> Iterable[Any]:
+    if items is None:
+        return ()
+    return cast("Mapping[Any, Any]", items).items() if isinstance(items, Mapping) else cast("Iterable[Any]", items)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _written(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
