@@ -100,6 +100,7 @@ from spanhook.model.media_forms import (
     source_form,
     text_wire,
 )
+from spanhook.model.media_places import MEDIA_ROOT, MediaPlace, media_fields
 from spanhook.model.operation import CALLING, FILTERING, RETURNED, STREAMING, TIMED_OUT, Operation, view_of
 from spanhook.model.points import (
     Attempts,
@@ -130,6 +131,7 @@ __all__ = [
     "FILTERING",
     "LEVELS",
     "MEDIA",
+    "MEDIA_ROOT",
     "MOST_TOKENS",
     "MOST_TOOLS",
     "NANO",
@@ -178,6 +180,7 @@ __all__ = [
     "Leaves",
     "Level",
     "Lookup",
+    "MediaPlace",
     "Message",
     "MetaPoint",
     "Opened",
@@ -251,6 +254,7 @@ __all__ = [
     "made",
     "made_form",
     "make_encodable",
+    "media_fields",
     "media_part",
     "media_wire",
     "modality_of",

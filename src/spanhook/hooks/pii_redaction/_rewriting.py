@@ -6,7 +6,7 @@ from typing import Any, cast
 from spanhook.errors import HookError, Reject
 from spanhook.hooks.pii_redaction._messages import Texts, redacted
 from spanhook.hooks.pii_redaction._values import changed
-from spanhook.model import Operation
+from spanhook.model import MEDIA_ROOT, Operation
 
 Change = Callable[[str], str]
 _ITEM = {"namespace", "key", "value"}
@@ -61,7 +61,8 @@ def _fields(op: Operation, change: Change, together: Texts) -> Iterator[tuple[st
         if written is not inputs:
             yield "inputs", written
     elif arguments:
-        new_arguments = changed(arguments, change)
+        place = None if op.kind == "tool.execute" else MEDIA_ROOT  # a model writes these
+        new_arguments = changed(arguments, change, place)
         if new_arguments is not arguments:
             yield "arguments", new_arguments
     elif inputs is not None:
