@@ -89,6 +89,7 @@ from spanhook.model.failures import (
 )
 from spanhook.model.identity import NOBODY, Identity, ambient, context, from_baggage
 from spanhook.model.joined_errors import joined
+from spanhook.model.json_text import json_text
 from spanhook.model.media import MEDIA, is_media, media_part, modality_of
 from spanhook.model.media_forms import (
     Form,
@@ -247,6 +248,7 @@ __all__ = [
     "is_media",
     "item_form",
     "joined",
+    "json_text",
     "kinds",
     "later",
     "leaves",
