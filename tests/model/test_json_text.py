@@ -1,6 +1,6 @@
 """JSON to be read, of any value."""
 
-import datetime
+import datetime as dt
 import enum
 import json
 from typing import Any
@@ -15,7 +15,7 @@ from spanhook.model import json_text
 from spanhook.testing import recorder
 
 Letter = enum.Enum("Letter", "A")
-KEYS: list[Any] = [("a", 1), b"a", datetime.date(2020, 1, 1), frozenset((1,)), Letter.A, None, 1.5, ((b"x",),)]
+KEYS: list[Any] = [("a", 1), b"a", dt.date(2020, 1, 1), frozenset((1,)), Letter.A, None, 1.5, ((b"x",),)]
 
 
 class Silent:
