@@ -60,12 +60,13 @@ def _fields(op: Operation, change: Change, together: Texts) -> Iterator[tuple[st
         written = _written(inputs, change)
         if written is not inputs:
             yield "inputs", written
-    elif arguments:
+        return
+    if arguments:
         place = None if op.kind == "tool.execute" else MEDIA_ROOT  # a model writes these
         new_arguments = changed(arguments, change, place)
         if new_arguments is not arguments:
             yield "arguments", new_arguments
-    elif inputs is not None:
+    if inputs is not None and (not arguments or op.kind == "llm.call"):
         new_inputs = changed(inputs, change)
         if new_inputs is not inputs:
             yield "inputs", new_inputs
