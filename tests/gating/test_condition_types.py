@@ -49,6 +49,9 @@ DIFFER = {
     "in mixed": ("arguments.x in ['3', 4]", True, "bool string"),
     "in a mapping": ("arguments.x in {3: 1, 4: 1}", "3", "string int"),
     "in with another from the call": ("arguments.x in [3, name]", "3", "string int"),
+    "in with null": ("arguments.x in ['a', null]", 3, "int string"),
+    "in with a list": ("arguments.x in ['a', [3]]", 3, "int string"),
+    "a list in lists of other lengths": ("arguments.x in [[1, 2], [3]]", ["3"], "string int"),
     "not in": ("!(arguments.x in [3])", "3", "string int"),
     "holds": ("3 in arguments.x", ["3"], "int string"),
     "holds beside others": ("3 in arguments.x", ["3", 4], "int string"),
@@ -179,7 +182,8 @@ def test_every_pair_of_values(x: Any, literal: Any, literals: list[Any], turned:
         equal if equal == "error" else not equal
     )
     every = [expected(x, one) for one in literals]
-    among = True in every or ("error" if every and all(one == "error" for one in every) else False)
+    same = [one for one, other in zip(every, literals, strict=True) if _kind(other) or one is True]
+    among = True in every or ("error" if same and all(one == "error" for one in same) else False)
     assert found(f"arguments.x in [{', '.join(map(_written, literals))}]") == among
 
 

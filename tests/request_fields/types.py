@@ -57,8 +57,8 @@ def _fields(hint: Any, path: str, stop: Callable[[str], bool], around: tuple[Any
     elif origin in _LISTS:
         for one in get_args(hint):
             yield from _fields(one, path, stop, around)
-    elif isinstance(hint, typing.TypeAliasType if hasattr(typing, "TypeAliasType") else ()):
-        yield from _fields(hint.__value__, path, stop, around)
+    elif (aliased := getattr(hint, "__value__", None)) is not None:
+        yield from _fields(aliased, path, stop, around)
     elif inspect.isclass(hint):
         for name, one in _members(hint).items():
             if hint in around or len(around) > _DEEPEST:

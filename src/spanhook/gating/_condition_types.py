@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any, cast
 
 from spanhook.gating._condition_tree import COMPARISONS, Node, Origin, tree
+from spanhook.model import class_of
 
 EQUAL, AMONG, HOLDS = ("differ_in_type", "differs_from_all_in_type", "differs_from_one_in_type")
 """Functions for guarded conditions; an index of 1 into a list of one item is an error."""
@@ -59,10 +60,12 @@ class Differences:
 
     def _among(self, value: object, literals: Iterable[object]) -> int:
         """For ``value in literals``: one literal of the value's type is enough."""
-        found = [difference(value, one) for one in literals]
+        if class_of(value) not in _NAMES:  # a list or a mapping, which is compared with each
+            return self._holds(value, literals)
+        found = [difference(value, one) for one in literals if class_of(one) in _NAMES]
         return self._note(None if None in found else next(iter(found), None))
 
-    def _holds(self, literal: object, values: Sequence[object]) -> int:
+    def _holds(self, literal: object, values: Iterable[object]) -> int:
         """For ``literal in values``: each value is compared with the literal."""
         found = [(difference(literal, value), value) for value in values]
         if any(types is None and value == literal for types, value in found):

@@ -1,6 +1,7 @@
 """Where providers, frameworks and MCP servers have the content of images, sound and files in structured values.
 
-Content is known by its place alone: what it looks like is up to whoever wrote it. In any other place it is text.
+Content is known by its place alone: what it looks like is up to whoever wrote it. In any other place it is text. What
+a provider has encrypted for itself is known in the same way.
 """
 
 import re
@@ -31,6 +32,7 @@ _URLS = frozenset(("image_url", "video_url", "audio_url", "document_url"))
 _HOLDERS_OF_URLS = frozenset((*_URLS, "input_image", "input_file", "computer_screenshot"))
 _TEXT_FORMATS = frozenset(("txt", "md", "csv", "html"))
 _PICTURE = frozenset(("b64_json", "revised_prompt", "url"))
+_RESOURCE = frozenset(("uri", "mimeType", "blob", "meta", "_meta"))
 
 
 def media_fields(fields: Fields, place: MediaPlace = MEDIA_ROOT) -> frozenset[str]:
@@ -68,6 +70,8 @@ def _data(fields: Fields, place: MediaPlace) -> bool:
         return False  # bytes of a text
     if place.name in ("inline_data", "inlineData", "input_audio") or _block(fields):
         return True
+    if _type(fields) == "redacted_thinking":
+        return True
     if place.name == "source" and _type(fields) == "base64":
         return "media_type" in fields
     if place.name == "audio" and "transcript" in fields:  # of OpenAI's answers
@@ -92,6 +96,10 @@ def _bytes(_fields: Fields, place: MediaPlace) -> bool:
     return place.name == "source" and place.owner.get("format") not in (None, *_TEXT_FORMATS)
 
 
+def _resource(fields: Fields, place: MediaPlace) -> bool:
+    return "uri" in fields and (place.name in ("resource", "contents") or fields.keys() <= _RESOURCE)
+
+
 def _if_typed(*kinds: str) -> Callable[[Fields, MediaPlace], bool]:
     return lambda fields, _: _type(fields) in kinds
 
@@ -112,7 +120,7 @@ _RULES: Mapping[str, Callable[[Fields, MediaPlace], bool]] = {
     **{name: _url(name) for name in _URLS},
     "file_data": lambda fields, place: _type(fields) == "input_file" or place.name == "file",
     "input_audio": lambda fields, _: _type(fields) == "input_audio" and isinstance(fields["input_audio"], str),
-    "blob": lambda fields, _: "uri" in fields,
+    "blob": _resource,
     "bytes": _bytes,
     "content": lambda fields, _: _type(fields) == "blob" and "modality" in fields,
     "result": _if_typed("image_generation_call"),
@@ -120,5 +128,8 @@ _RULES: Mapping[str, Callable[[Fields, MediaPlace], bool]] = {
     "partial_image_b64": _if_typed("response.image_generation_call.partial_image"),
     **dict.fromkeys(("base64_image", "base64_data", "image_bytes", "video_bytes", "imageBytes"), _with_mime),
     **{name: _in_block(name) for name in ("image", "audio", "video")},
+    # What only the provider can read goes back to it as it came.
+    "encrypted_content": _if_typed("reasoning", "compaction", "web_search_result"),
+    "signature": _if_typed("thinking", "reasoning"),
 }
 """By the name of a field, whether it holds the content of media."""

@@ -89,6 +89,16 @@ PLACES: dict[str, tuple[Any, Any]] = {
         {"type": "resource", "resource": {"uri": "a:b", "blob": CARD}},
         {"type": "resource", "resource": {"uri": "a:b", "text": CARD}},
     ),
+    "MCP contents": (
+        {"contents": [{"uri": "a:b", "mimeType": "image/png", "blob": CARD}]},
+        {"uri": "a:b", "blob": CARD, "note": ""},
+    ),
+    "encrypted reasoning": (
+        {"type": "reasoning", "encrypted_content": CARD},
+        {"type": "message", "encrypted_content": CARD},
+    ),
+    "a signature": ({"type": "thinking", "signature": CARD}, {"type": "thinking", "thinking": CARD}),
+    "hidden reasoning": ({"type": "redacted_thinking", "data": CARD}, {"type": "thinking", "data": CARD}),
     "Bedrock": (
         {"image": {"format": "png", "source": {"bytes": CARD.encode()}}},
         {"document": {"format": "txt", "source": {"bytes": CARD.encode()}}},
