@@ -89,7 +89,6 @@ from spanhook.model.failures import (
 )
 from spanhook.model.identity import NOBODY, Identity, ambient, context, from_baggage
 from spanhook.model.joined_errors import joined
-from spanhook.model.json_text import json_text
 from spanhook.model.media import MEDIA, is_media, media_part, modality_of
 from spanhook.model.media_forms import (
     Form,
@@ -117,6 +116,7 @@ from spanhook.model.points import (
     Point,
     Signal,
 )
+from spanhook.model.readable_json import json_text
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
 from spanhook.model.terminal import encodable_to, harmless, is_coloured

@@ -118,8 +118,13 @@ class Redactor:
         said = reading.text
         digits = -1
         for entity in self.entities:
-            if entity.needs and not any(one in said for one in entity.needs):
-                continue
+            needs = entity.needs
+            for one in needs:  # a generator for `any` would take twice the time
+                if one in said:
+                    break
+            else:
+                if needs:
+                    continue
             if entity.digits:
                 if digits < 0:
                     digits = _digits(said)

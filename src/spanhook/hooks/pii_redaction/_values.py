@@ -3,7 +3,7 @@
 import copy
 import dataclasses
 from collections import ChainMap, UserList, UserString, deque
-from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import Callable, ItemsView, KeysView, Mapping, ValuesView
 from datetime import date, time
 from decimal import Decimal
 from enum import Enum
@@ -86,12 +86,17 @@ def _bytes(value: Any, change: Change) -> Any:
     return value if new == text else type(value)(new.encode("utf-8"))
 
 
-def _inner(fields: Mapping[Any, Any], change: Change, place: MediaPlace | None) -> Iterator[tuple[Any, Any, Any]]:
+def _inner(fields: Mapping[Any, Any], change: Change, place: MediaPlace | None) -> list[tuple[Any, Any, Any]]:
     """Each field with its value and with that value changed."""
     media = () if place is None else media_fields(fields, place)
+    found: list[tuple[Any, Any, Any]] = []
     for name, one in fields.items():
-        inside = place if place is None else MediaPlace(name, fields)
-        yield name, one, one if name in media else changed(one, change, inside)
+        new = one
+        if one is not None and name not in media:
+            inside = place if place is None or isinstance(one, str) else MediaPlace(name, fields)
+            new = changed(one, change, inside)
+        found.append((name, one, new))
+    return found
 
 
 def _mapping(value: Mapping[Any, Any], change: Change, place: MediaPlace | None) -> Any:
