@@ -112,6 +112,7 @@ def test_json_stays_json(value: object) -> None:
         ("4111 1111\r\n  1111 1111 2024", "4111 1111\r\n  1111 1111 2024"),  # it may be a table
         ("4111 1111\r\n  1111 1111\n12/26", "[CREDIT_CARD]\n12/26"),
         ("4111\n1111\n1111\n1111\n5500\n0000\n0000\n0004", "[CREDIT_CARD]\n[CREDIT_CARD]"),
+        ("4111-1111-\n1111-1111", "[CREDIT_CARD]"),
         ("3782\n822463\n10005\n1000", "[CREDIT_CARD]\n1000"),
         ("41111111\n11111111", "41111111\n11111111"),
         ("4111111111111111\n5500000000000004\n", "[CREDIT_CARD]\n[CREDIT_CARD]\n"),

@@ -98,6 +98,9 @@ columns = st.lists(st.sampled_from(GROUPS), max_size=24)
 def test_columns_give_the_same(groups: list[str], between: str, cuts: list[int]) -> None:
     text = between.join(groups)
     assert streamed(text, cuts)[0] == redactor.redact(text)[0]
+    cards = Redactor([ENTITIES["CREDIT_CARD"]])
+    stream = StreamRedactor(cards)
+    assert "".join(map(stream.feed, text)) + stream.end() == cards.redact(text)[0]
 
 
 DOCUMENTS = [

@@ -5,6 +5,7 @@ makes it slow. Knows nothing of hooks.
 """
 
 import re
+import string
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
@@ -61,6 +62,7 @@ def emails(text: str) -> Iterator[Span]:
 _CARD_RUN = re.compile(r"\d(?<!\d\d)(?:[\s.-]{0,8}\d){11,}")
 _GROUP = re.compile(r"\d+")
 _TIGHT = frozenset((*" .-", *(one + other for one in " .-" for other in " .-")))
+_SPACES = f"{string.whitespace}-"
 _MOST_DIGITS = 19
 _PRINTED = ((4, 4, 4, 4), (4, 6, 5), (4, 6, 4), (4, 4, 4, 4, 3))
 """The digits of each group of a number, as cards have them."""
@@ -131,7 +133,7 @@ class _CardGroups:
         for shape in _PRINTED:
             end = first + len(shape)
             if first >= 0 and tuple(self._sizes[first:end]) == shape:
-                spaces = all(one.isspace() or one == "-" for one in self._between[first : end - 1])
+                spaces = not "".join(self._between[first : end - 1]).strip(_SPACES)
                 if spaces and checks.card("".join(self._text[start:stop] for start, stop in self.spans[first:end])):
                     return end
         return 0
