@@ -649,3 +649,23 @@ def test_a_generator_is_sent_to() -> None:
         with pytest.raises(StopIteration) as stop:
             talk.send("stop")
     assert (stop.value.value, seen.operations[0].status) == ("bye", "success")
+
+
+def test_what_is_wrapped_is_the_function_without_gates() -> None:
+    """As docs/guarantees.md says: signatures and schemas are read from it."""
+    hooks = Hooks()
+
+    @hooks.before("tool.execute")
+    def refuse(op: Operation) -> None:
+        raise Reject("no")
+
+    @spanhook.tool
+    def add(a: int, b: int = 1) -> int:
+        return a + b
+
+    bare: Any = inspect.unwrap(add)
+    with recorder(hooks):
+        with pytest.raises(Reject):
+            add(1)
+        assert bare(1) == 2
+    assert inspect.signature(add) == inspect.signature(bare)

@@ -395,8 +395,10 @@ def test_reading_only_what_is_referenced_changes_no_answer(text: str, arguments:
         assert op is not None
         try:
             found: Any = condition(op)
-        except ConditionError:
+        except ConditionError as error:
             found = "error"
+            if "which are never equal" in error.why:  # see test_condition_types.py
+                return
     assert found == expected
 
 

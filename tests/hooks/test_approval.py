@@ -26,6 +26,7 @@ from langgraph.types import Command, RetryPolicy, Send, interrupt
 
 import spanhook
 from spanhook import ConfigurationError, Hooks, Operation, Reject
+from spanhook.errors import HookError
 from spanhook.gating import find, make
 from spanhook.hooks.approval import Approval, NotApproved, _open
 from spanhook.hooks.approval._binding import UnboundValueError, canonical
@@ -377,6 +378,37 @@ def test_a_function_may_decide(answer: bool | None, is_async: bool, store: str) 
         else:
             assert refused(close_account, 7).status_code == (403 if answer is False else 409)
     assert [(one.tool, one.arguments, one.title) for one in asked] == [("close_account", '{"account":7}', "Careful")]
+
+
+class Yes:
+    """True and equal to everything, as a boolean of NumPy nearly is."""
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = object.__hash__
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("answer", ["no", "yes", "True", "", 1, 0, [True], {}, Yes()], ids=repr)
+@pytest.mark.parametrize("fail_mode", ["closed", "open"])
+def test_any_other_answer_refuses_the_call(answer: Any, is_async: bool, fail_mode: Any, tmp_path: Path) -> None:
+    def ask(_request: ApprovalRequest) -> Any:
+        return answer
+
+    async def aask(_request: ApprovalRequest) -> Any:
+        return answer
+
+    hook = Approval(store=f"memory://{tmp_path}", ask=aask if is_async else ask, on_timeout="allow")
+    hook.fail_mode = fail_mode
+    with recorder(Hooks(hook)), pytest.raises(Reject, match=f"gave a {type(answer).__name__}") as caught:
+        close_account(7)
+    assert caught.value.status_code == 500
+    assert isinstance(caught.value.__cause__, HookError)
+    assert ran == []
 
 
 def test_a_function_that_fails_refuses_the_call(tmp_path: Path) -> None:

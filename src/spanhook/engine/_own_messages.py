@@ -16,6 +16,7 @@ from spanhook.model import (
     in_pieces,
     is_media,
     item_form,
+    json_text,
     media_part,
     media_wire,
     source_form,
@@ -231,7 +232,7 @@ def _written(part: Mapping[str, Any], like: Mapping[str, Any], media: Form) -> A
 
 
 def _as_call(part: Mapping[str, Any]) -> dict[str, Any]:
-    function = {"name": part.get("name"), "arguments": json.dumps(part.get("arguments"))}
+    function = {"name": part.get("name"), "arguments": json_text(part.get("arguments"))}
     return {"id": part.get("id"), "type": "function", "function": function}
 
 
@@ -274,5 +275,5 @@ def output(result: Any) -> list[Message]:
 
 def tool_output(result: Any) -> list[Message]:
     """The output of a tool in the application's own code."""
-    said = result if isinstance(result, str) else json.dumps(result, default=str)
+    said = result if isinstance(result, str) else json_text(result)
     return [{"role": "tool", "parts": [{"type": "tool_call_response", "response": said}]}]

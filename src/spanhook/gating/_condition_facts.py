@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spanhook.errors import ConditionError, ConfigurationError
+from spanhook.gating._condition_types import Differences
 from spanhook.gating._condition_values import Plain, values, whole
 from spanhook.model import Operation
 
@@ -38,7 +39,7 @@ class Facts:
         text: The total number of characters of bound texts.
     """
 
-    __slots__ = ("_keys", "_name", "_op", "_sizes", "bound", "longest", "text", "whole")
+    __slots__ = ("_differences", "_keys", "_name", "_op", "_sizes", "bound", "longest", "text", "whole")
 
     def __init__(self, op: Operation, keys: Keys) -> None:
         self._op, self._keys = op, keys
@@ -47,6 +48,7 @@ class Facts:
         self.longest = self.text = 0
         self.whole: set[str] = set()
         self._name = op.name
+        self._differences: Differences | None = None
 
     def name_as(self, known: frozenset[str]) -> None:
         """Bind that of the operation's names to ``name`` that a condition compares with: filters know it by each."""
@@ -55,6 +57,15 @@ class Facts:
         if name != self._name:
             self._name = name
             self.bound.add_variable("name", name)
+
+    def differences(self) -> Differences:
+        """The functions of guarded conditions, bound for CEL when they are first needed, with no types noted."""
+        if self._differences is None:
+            self._differences = Differences()
+            for name, function in self._differences.functions().items():
+                self.bound.add_function(name, function)
+        self._differences.types = None
+        return self._differences
 
     def size(self, keys: Keys) -> tuple[int, int]:
         """Bind these keys. Returns the items of their longest list, and the total number of characters.

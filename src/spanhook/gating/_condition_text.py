@@ -32,8 +32,8 @@ _WORD = re.compile(
     |(?P<string>(?:[rR][bB]?|[bB][rR])(?:\"\"\".*?\"\"\"|'''.*?'''|"[^"\n]*"|'[^'\n]*')
         |[bB]?(?:\"\"\"(?:\\.|[^\\])*?\"\"\"|'''(?:\\.|[^\\])*?'''|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'))
     |(?P<name>[A-Za-z_][A-Za-z0-9_]*)
-    |(?P<number>[0-9]+(?:\.[0-9]+)?[A-Za-z0-9_]*)
-    |(?P<sign>[^\s])""",
+    |(?P<number>(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[A-Za-z0-9_]*)
+    |(?P<sign>[=!<>]=|&&|\|\||[^\s])""",
     re.VERBOSE | re.DOTALL,
 )
 
@@ -69,7 +69,7 @@ class Reading:
 def read(text: str, roots: frozenset[str]) -> Reading:
     """What a parsed condition reads from these roots, and does."""
     found = Reading()
-    words = [(match.lastgroup or "", match.group()) for match in _words(text)]
+    words = [(match.lastgroup or "", match.group()) for match in split_words(text)]
     open_macros: list[bool] = []
     for index, (sort, word) in enumerate(words):
         selected = index > 0 and words[index - 1][1] == "."
@@ -98,7 +98,8 @@ def read(text: str, roots: frozenset[str]) -> Reading:
     return found
 
 
-def _words(text: str) -> Iterator[re.Match[str]]:
+def split_words(text: str) -> Iterator[re.Match[str]]:
+    """The words of a condition without its comments. The group that matched is the sort of word."""
     return (match for match in _WORD.finditer(text) if match.lastgroup != "comment")
 
 

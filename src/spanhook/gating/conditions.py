@@ -13,6 +13,7 @@ from typing import Any
 from spanhook.errors import ConditionError, ConfigurationError
 from spanhook.gating._condition_facts import Facts, Keys, cel
 from spanhook.gating._condition_text import FUNCTIONS, TYPES, Reading, read
+from spanhook.gating._condition_types import guarded
 from spanhook.gating._condition_values import FIELDS, MOST_ITEMS, MOST_TEXT, ROOTS
 from spanhook.model import Operation
 
@@ -34,10 +35,10 @@ class Condition:
         keys: The roots that it reads, with the keys read from each.
     """
 
-    __slots__ = ("_most_items", "_most_text", "_named", "_program", "_roots", "keys", "text")
+    __slots__ = ("_exact", "_most_items", "_most_text", "_named", "_program", "_roots", "keys", "text")
 
-    def __init__(self, text: str, program: Any, reading: Reading) -> None:
-        self.text, self._program = text, program
+    def __init__(self, text: str, program: Any, reading: Reading, exact: Any = None) -> None:
+        self.text, self._program, self._exact = text, program, exact
         self.keys: Keys = {
             root: None if keys is None else frozenset(keys) for root, keys in sorted(reading.keys.items())
         }
@@ -66,17 +67,31 @@ class Condition:
                 self._check(*facts.size(self.keys))
             if "name" in self._roots:
                 facts.name_as(self._named)
-            found = self._program.execute(facts.bound)
+            found = self._compare(facts) if self._program is None else self._program.execute(facts.bound)
         except ConditionError as error:
             raise ConditionError(error.why, self.text) from None
         except BaseException as error:
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                 raise
-            # Not the error's own words, nor the error as the cause: both may hold what was in the arguments.
-            raise ConditionError(_said(error, self.text), self.text) from None
+            if self._exact is None or isinstance(error, RecursionError):
+                # Not the error's own words, nor the error as the cause: both may hold what was in the arguments.
+                raise ConditionError(_said(error, self.text), self.text) from None
+            found = self._compare(facts)
         if found is not True and found is not False:
             raise ConditionError(f"gives a value of type {type(found).__name__}, expected true or false", self.text)
         return found
+
+    def _compare(self, facts: Facts) -> object:
+        """Evaluate it with each comparison of a value from the call with a literal looked at."""
+        differences = facts.differences()
+        try:
+            return self._exact.execute(facts.bound)
+        except BaseException as error:
+            if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+                raise
+            types = differences.types if isinstance(error, IndexError) else None
+            why = _said(error, self.text) if types is None else _differ(*types)
+            raise ConditionError(why, self.text) from None
 
     def _check(self, longest: int, text: int) -> None:
         if longest > self._most_items:
@@ -115,7 +130,12 @@ def compile_condition(text: str) -> Condition:
     mistakes = [*reading.mistakes, *_bad_patterns(reading)] or [*_mistakes(program.references(), reading)]
     if mistakes:
         raise ConfigurationError(f"condition {text!r}: {'; '.join(mistakes)}")
-    return Condition(text, program, reading)
+    try:
+        texts = guarded(text, ROOTS)
+        quick, exact = (package.compile(one) if one else None for one in texts)
+    except (RecursionError, ValueError):  # the package allows for 96 levels; guards add to them
+        raise ConfigurationError(f"condition {text!r} is nested too deeply") from None
+    return Condition(text, program if exact is None else quick, reading, exact)
 
 
 def references(text: str) -> Keys:
@@ -184,6 +204,10 @@ def _parse_error(error: BaseException) -> str:
     place, _, said = lines[0].partition("ERROR: <input>:")[2].partition(": ")
     line, _, column = place.partition(":")
     return f"line {line}, column {column}: {said.partition(' expecting ')[0]}"
+
+
+def _differ(one: str, other: str) -> str:
+    return f"compares a value of type {one} with a value of type {other}, which are never equal; convert one of them"
 
 
 def _said(error: BaseException, text: str) -> str:

@@ -100,6 +100,7 @@ from spanhook.model.media_forms import (
     source_form,
     text_wire,
 )
+from spanhook.model.media_places import MEDIA_ROOT, MediaPlace, media_fields
 from spanhook.model.operation import CALLING, FILTERING, RETURNED, STREAMING, TIMED_OUT, Operation, view_of
 from spanhook.model.points import (
     Attempts,
@@ -115,6 +116,7 @@ from spanhook.model.points import (
     Point,
     Signal,
 )
+from spanhook.model.readable_json import json_text
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
 from spanhook.model.terminal import encodable_to, harmless, is_coloured
@@ -130,6 +132,7 @@ __all__ = [
     "FILTERING",
     "LEVELS",
     "MEDIA",
+    "MEDIA_ROOT",
     "MOST_TOKENS",
     "MOST_TOOLS",
     "NANO",
@@ -178,6 +181,7 @@ __all__ = [
     "Leaves",
     "Level",
     "Lookup",
+    "MediaPlace",
     "Message",
     "MetaPoint",
     "Opened",
@@ -245,6 +249,7 @@ __all__ = [
     "is_media",
     "item_form",
     "joined",
+    "json_text",
     "kinds",
     "later",
     "leaves",
@@ -252,6 +257,7 @@ __all__ = [
     "made",
     "made_form",
     "make_encodable",
+    "media_fields",
     "media_part",
     "media_wire",
     "modality_of",

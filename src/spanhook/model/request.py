@@ -21,7 +21,8 @@ class Request:
         messages: Chat messages in the conventions' role/parts form; for a batch, the messages of all prompts in order.
         system: System instructions given apart from the messages.
         tools: Names of the tools offered to the model.
-        arguments: A tool's arguments by name.
+        arguments: A tool's arguments by name; of a model's call the texts beside its messages and instructions, such as
+            the variables of a stored prompt, by the provider's names.
         model: The requested model.
     """
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from spanhook.diagnostics import internal
-from spanhook.model import Record, disclosed
+from spanhook.model import Record, disclosed, json_text
 
 WITHHELD = "(withheld)"
 """What is recorded in place of text that could not be concealed."""
@@ -75,7 +75,7 @@ def concealed_data(tenant_id: str, found: dict[str, Any]) -> dict[str, Any]:
     if not _active.concealers:
         return found
     try:
-        plain = json.loads(json.dumps(found, default=str))
+        plain = json.loads(json_text(found))
         return {name: _concealed(tenant_id, value) for name, value in plain.items()}
     except (TypeError, ValueError, RecursionError) as error:
         internal.report("conceal", error, lost=1)

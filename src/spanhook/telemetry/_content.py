@@ -8,12 +8,10 @@ from typing import Any
 
 from spanhook import semconv
 from spanhook.diagnostics import internal
-from spanhook.model import Record, Response, encodable, tool_definitions
+from spanhook.model import Record, Response, encodable, json_text, tool_definitions
 
 _WITHOUT = frozenset(("embeddings.create", "memory.store", "agent.lifecycle", "mcp.resource.read", "mcp.prompt.get"))
 """Kinds whose content the conventions have no attributes for."""
-
-_as_json = json.JSONEncoder(default=str).encode  # `json.dumps` would make an encoder for each value; all of it is ASCII
 
 
 def captured(op: Record) -> dict[str, Any]:
@@ -49,12 +47,12 @@ def _response(op: Record) -> Response:
 
 def as_text(found: dict[str, Any]) -> dict[str, Any]:
     """The content as span attributes, which cannot be structured: strings as they are, everything else as JSON."""
-    return {key: encodable(value) if isinstance(value, str) else _as_json(value) for key, value in found.items()}
+    return {key: encodable(value) if isinstance(value, str) else json_text(value) for key, value in found.items()}
 
 
 def structured(found: dict[str, Any]) -> dict[str, Any]:
     """The content as attributes of a log event, reduced to types that one can hold."""
-    return json.loads(encodable(json.dumps(found, default=str, ensure_ascii=False)))
+    return json.loads(encodable(json_text(found, ensure_ascii=False)))
 
 
 def as_values(op: Record, found: dict[str, Any]) -> dict[str, Any]:

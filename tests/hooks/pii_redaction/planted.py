@@ -49,6 +49,10 @@ def arabic_digits(text: str) -> str:
     return "".join(chr(0x0660 + int(char)) if char.isdigit() and char.isascii() else char for char in text)
 
 
+def circled_digits(text: str) -> str:
+    return "".join("⓿❶❷❸❹❺❻❼❽❾"[int(char)] if char.isdigit() and char.isascii() else char for char in text)
+
+
 def with_nothing_between(text: str) -> str:
     """Characters without width between all others."""
     return "\u200b".join(text)
@@ -72,6 +76,9 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
     "Arabic digits": arabic_digits,
     "zero width": with_nothing_between,
     "soft hyphens": "\u00ad".join,
+    "combining marks": "\u0301".join,
+    "circled digits": circled_digits,
+    "NUL": "\x00".join,
     "dashes": lambda text: text.replace("-", "\u2011"),
     "spaces": lambda text: text.replace(" ", "\u00a0"),
     "unicode escapes": unicode_escapes,

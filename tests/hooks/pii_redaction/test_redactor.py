@@ -1,8 +1,12 @@
 """What is found in a text and what is not, in which encodings, and that everything around it stays as it is."""
 
 import json
+import random
 import re
+import sys
 from collections import Counter
+from types import FrameType
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -104,6 +108,17 @@ def test_json_stays_json(value: object) -> None:
         ("12 4111 1111 1111 1111", "12 [CREDIT_CARD]"),
         ("4-1-1-1-1-1-1-1-1-1-1-1-1-1-1-1", "[CREDIT_CARD]"),
         ("4111.1111.1111.1111, 5500 0000 0000 0004", "[CREDIT_CARD], [CREDIT_CARD]"),
+        ("4111\t1111\t1111\t1111", "[CREDIT_CARD]"),
+        ("4111 1111\r\n  1111 1111 2024", "4111 1111\r\n  1111 1111 2024"),  # it may be a table
+        ("4111 1111\r\n  1111 1111\n12/26", "[CREDIT_CARD]\n12/26"),
+        ("4111\n1111\n1111\n1111\n5500\n0000\n0000\n0004", "[CREDIT_CARD]\n[CREDIT_CARD]"),
+        ("4111-1111-\n1111-1111", "[CREDIT_CARD]"),
+        ("3782\n822463\n10005\n1000", "[CREDIT_CARD]\n1000"),
+        ("41111111\n11111111", "41111111\n11111111"),
+        ("4111111111111111\n5500000000000004\n", "[CREDIT_CARD]\n[CREDIT_CARD]\n"),
+        ("DE89\n3704\n0044\n0532\n0130\n00", "[IBAN]"),
+        ("DE\t89370400440532013000", "DE\t89370400440532013000"),
+        ("+49 30\t12345 678", "+49 30\t12345 678"),
         ("378282246310005 and 4111111111111112", "[CREDIT_CARD] and 4111111111111112"),
         ("de89370400440532013000", "[IBAN]"),
         ("DE88 3704 0044 0532 0130 00", "DE88 3704 0044 0532 0130 00"),
@@ -161,8 +176,60 @@ def test_values_across_texts_that_are_read_as_one() -> None:
     assert counts == {"CREDIT_CARD": 1}
 
 
+@pytest.mark.parametrize("between", ["\n", "\t", "\r\n  "])
+@pytest.mark.parametrize("digits", [1, 2, 3, 4, 5, 6, 8])
+def test_numbers_of_a_table_are_no_card(digits: int, between: str) -> None:
+    numbers = random.Random(digits)
+    for _ in range(40):
+        rows = [str(numbers.randrange(10 ** (digits - 1), 10**digits)) for _ in range(50)]
+        assert Redactor([ENTITIES["CREDIT_CARD"], ENTITIES["IBAN"]]).redact(between.join(rows))[1] == {}
+
+
+def steps(text: str) -> int:
+    """How many lines of this hook run for a text."""
+    count = 0
+
+    def line(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal count
+        count += event == "line"
+        return line
+
+    def call(frame: FrameType, _event: str, _argument: object) -> Any:
+        return line if "pii_redaction" in frame.f_code.co_filename else None
+
+    before = sys.gettrace()
+    sys.settrace(call)
+    try:
+        everything.redact(text)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("text", ["4-", "4111\n", "4111111111111111,", '\\"', "DE89\n3704\n", "\u0301", "a@b.co "])
+@pytest.mark.parametrize("begin", ["", '["'])
+def test_twice_the_text_takes_twice_the_steps(text: str, begin: str) -> None:
+    once, twice = (steps(begin + text * many) for many in (200, 400))
+    assert twice < 2.2 * once + 100
+
+
 _LONG = ("a" * 50, "1 " * 25, "-" * 50, "@" * 50, "a." * 25, "\\" * 50, "%41" * 15, ":a" * 25, "eyJ" * 15)
-_LONGER = ("a@" * 25, "+1 " * 15, "-----BEGIN PRIVATE KEY-----", "://" * 15, "DE12" * 12, "&#64;" * 10, "00 1" * 10)
+_LONGER = (
+    "4-" * 25,
+    "4111\n" * 10,
+    "1 \t" * 20,
+    "\u0301" * 50,
+    "\x00" * 50,
+    '[\\"' * 15,
+    "[4111111111111111," * 3,
+    "a@" * 25,
+    "+1 " * 15,
+    "-----BEGIN PRIVATE KEY-----",
+    "://" * 15,
+    "DE12" * 12,
+    "&#64;" * 10,
+    "00 1" * 10,
+)
 
 
 @pytest.mark.parametrize("text", a_fifth(one * 1000 for one in (*_LONG, *_LONGER)), ids=(*_LONG, *_LONGER))

@@ -44,6 +44,65 @@ def test_any_split_gives_the_same(text: str, cuts: list[int]) -> None:
     assert stream.findings == counts
 
 
+MARKS = (
+    '"',
+    '\\"',
+    '\\\\\\"',
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    ":",
+    " ",
+    "\n",
+    "\\n",
+    "\\\\",
+    "true",
+    "4111111111111111",
+    "note",
+    '"a": ',
+)
+odd_json = st.lists(st.sampled_from(MARKS), max_size=30).map("".join)
+
+
+@settings(max_examples=400)
+@given(st.sampled_from(["", '"', "[", "{", '{"a": "[', '["']), odd_json, st.lists(st.integers(0, 10_000), max_size=12))
+def test_quotes_are_those_of_the_whole(begin: str, rest: str, cuts: list[int]) -> None:
+    text = begin + rest
+    assert streamed(text, cuts)[0] == redactor.redact(text)[0]
+    long = f"{begin}{' ' * 400}{rest}{' ' * 400}{rest}"
+    assert streamed(long, cuts)[0] == redactor.redact(long)[0]
+
+
+GROUPS = (
+    "4111",
+    "1111",
+    "1111",
+    "1111",
+    "378282246310005",
+    "3782",
+    "822463",
+    "10005",
+    "12",
+    "2024",
+    "DE89",
+    "3704",
+    "00",
+)
+columns = st.lists(st.sampled_from(GROUPS), max_size=24)
+
+
+@settings(max_examples=400)
+@given(columns, st.sampled_from(["\t", "\n", " ", "\r\n  ", "\n\t"]), st.lists(st.integers(0, 10_000), max_size=12))
+def test_columns_give_the_same(groups: list[str], between: str, cuts: list[int]) -> None:
+    text = between.join(groups)
+    assert streamed(text, cuts)[0] == redactor.redact(text)[0]
+    cards = Redactor([ENTITIES["CREDIT_CARD"]])
+    stream = StreamRedactor(cards)
+    assert "".join(map(stream.feed, text)) + stream.end() == cards.redact(text)[0]
+
+
 DOCUMENTS = [
     {"card": 4111111111111111, "cards": [4111111111111111, 1, 5555555555554444], "note": "4111111111111111, or so"},
     [{"deep": {"er": [[4111111111111111]]}}, 4111111111111111],

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, ParamSpec, TypeVar
 from uuid import uuid4
 
 from spanhook import semconv
-from spanhook.errors import Reject, StoreError
+from spanhook.errors import HookError, Reject, StoreError
 from spanhook.gating import Hook, Pausable, handler, pausable, tell_waiting, validated
 from spanhook.hooks.approval._binding import asked_for, binding_of, canonical, shown
 from spanhook.hooks.approval._config import Config
@@ -23,7 +23,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Ask = Callable[[ApprovalRequest], "bool | Awaitable[bool | None] | None"]
-"""Decides about a request: true approves, false denies, ``None`` leaves it to a person."""
+"""Decides about a request: ``True`` approves, ``False`` denies, ``None`` leaves it to a person."""
 
 
 class _Used(NamedTuple):
@@ -57,7 +57,8 @@ class Approval(Hook):
         show_arguments: Keep the arguments with the request, so that they are seen.
         pause: Pause graphs of LangGraph that have a checkpointer.
         store: Where requests are kept: ``memory://``, ``sqlite:///FILE`` or ``redis://HOST``.
-        ask: Called with each new request, sync or async: true approves, false denies, ``None`` leaves it to a person.
+        ask: Called with each new request, sync or async: ``True`` approves, ``False`` denies, ``None`` leaves it to a
+            person. Any other answer refuses the call.
 
     Raises:
         ConfigurationError: A setting cannot be used, or a package is missing.
@@ -230,7 +231,12 @@ class Approval(Hook):
             answer = await answer
         if answer is None:
             return request
-        return await self.answered(request, bool(answer), "callback", "", checked=False)
+        if answer is not True and answer is not False:
+            # Refused whatever the fail mode: this is an answer, though nobody knows which.
+            raise Reject(f"ask= of {self.name!r} gave a {_named(answer)}", status_code=500) from HookError(
+                f"ask= returned a {_named(answer)}; expected True, False, or None to leave it to a person"
+            )
+        return await self.answered(request, answer, "callback", "", checked=False)
 
     async def answered(
         self, request: ApprovalRequest, approve: bool, by: str, reason: str, *, checked: bool
@@ -265,6 +271,10 @@ class Approval(Hook):
         if self._approvals.remote:
             return await in_worker(function, *args, **kwargs)
         return function(*args, **kwargs)
+
+
+def _named(answer: object) -> str:
+    return type(answer).__qualname__
 
 
 def _waits_for(request: ApprovalRequest) -> dict[str, str]:

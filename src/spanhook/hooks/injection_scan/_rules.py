@@ -6,12 +6,12 @@ Every pattern runs in time linear in the text: repetitions are bounded, and do n
 import base64
 import binascii
 import re
-import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from spanhook.hooks._folding import ODD, fold
+
 _ZERO_WIDTH = "\u200b\u2060\ufeff\u00ad"
-_INVISIBLE = re.compile(f"[{_ZERO_WIDTH}\u200c\u200d\u2061-\u2064]")
 _TAGS = re.compile("[\U000e0020-\U000e007e]{1,4000}")
 _FLAGS = re.compile("\U0001f3f4[\U000e0030-\U000e007a]{1,8}\U000e007f")
 _BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
@@ -123,10 +123,10 @@ def total(findings: list[Finding]) -> float:
 
 
 def plain(text: str) -> str:
-    """The text as a reader takes it: NFKC, without invisible characters, look-alikes as Latin letters."""
-    if text.isascii():
+    """The text as a reader takes it: folded, look-alikes as Latin letters."""
+    if ODD.search(text) is None:
         return text
-    return unicodedata.normalize("NFKC", _INVISIBLE.sub("", text)).translate(_LOOK_ALIKES)
+    return fold(text).translate(_LOOK_ALIKES)
 
 
 def _names(text: str) -> Iterator[str]:

@@ -37,6 +37,7 @@ _CARD_LENGTHS = (
     (("50", "56", "57", "58", "63", "67"), (12, 13, 14, 15, 16, 17, 18, 19)),
 )
 """Digits of a payment card by the issuer's first digits (ISO/IEC 7812)."""
+CARD_BEGINNINGS = frozenset(prefix[0] for prefixes, _ in _CARD_LENGTHS for prefix in prefixes)
 
 _VERHOEFF_PRODUCT = (
     "0123456789",

@@ -44,7 +44,7 @@ _W = r"[A-Za-z0-9_-]"
 PERSONAL = (
     Entity("EMAIL", emails, ("@",)),
     Entity("PHONE", phones, digits=8, longest=75),
-    Entity("CREDIT_CARD", cards, digits=12, longest=60),
+    Entity("CREDIT_CARD", cards, digits=12, longest=110),  # with the number beside it, which says what it is
     Entity("IBAN", ibans, digits=4, longest=110),
     Entity("US_SSN", social_security_numbers, digits=9, longest=11),
     Entity("IP_ADDRESS", ip_addresses, (".", ":"), digits=1),

@@ -5,7 +5,9 @@ makes it slow. Knows nothing of hooks.
 """
 
 import re
+import string
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 from spanhook.hooks.pii_redaction import _checksums as checks
 
@@ -57,31 +59,93 @@ def emails(text: str) -> Iterator[Span]:
 
 
 # Patterns look behind from their second character on: those that begin with a character are found several times faster.
-_CARD_RUN = re.compile(r"\d(?<!\d\d)(?:[ .-]{0,2}\d){11,}")
+_CARD_RUN = re.compile(r"\d(?<!\d\d)(?:[\s.-]{0,8}\d){11,}")
 _GROUP = re.compile(r"\d+")
+_TIGHT = frozenset((*" .-", *(one + other for one in " .-" for other in " .-")))
+_SPACES = f"{string.whitespace}-"
+_MOST_DIGITS = 19
+_PRINTED = ((4, 4, 4, 4), (4, 6, 5), (4, 6, 4), (4, 4, 4, 4, 3))
+"""The digits of each group of a number, as cards have them."""
 
 
 def cards(text: str) -> Iterator[Span]:
-    """Card numbers that begin and end with groups of digits, whatever digits stand beside them."""
+    """Card numbers that begin and end with groups of digits, whatever digits stand beside them.
+
+    Groups with tabs or line breaks between them may be cells of a table. They are a number only if they are printed so
+    on cards, and if no group of four digits stands beside them that is not of such a number, too.
+    """
     for run in _CARD_RUN.finditer(text):
-        groups = [(run.start() + one.start(), run.start() + one.end()) for one in _GROUP.finditer(run[0])]
+        groups = _CardGroups(
+            text, [(run.start() + one.start(), run.start() + one.end()) for one in _GROUP.finditer(run[0])]
+        )
         first = 0
-        while first < len(groups):
-            for last in range(min(first + 19, len(groups)), first, -1):
-                digits = "".join(text[start:end] for start, end in groups[first:last])
-                if 12 <= len(digits) <= 19 and checks.card(digits):
-                    yield groups[first][0], groups[last - 1][1]
-                    first = last - 1
-                    break
+        while first < len(groups.spans):
+            last = groups.card(first)
+            if last:
+                yield groups.spans[first][0], groups.spans[last - 1][1]
+                first = last - 1
             first += 1
 
 
+class _CardGroups:
+    """Groups of digits that follow each other.
+
+    Args:
+        text: The text.
+        spans: Where in it the groups are.
+    """
+
+    def __init__(self, text: str, spans: list[Span]) -> None:
+        self.spans = spans
+        self._text = text
+        self._sizes = [end - start for start, end in spans]
+        self._between = [text[one[1] : other[0]] for one, other in pairwise(spans)]
+        self._tight_after = [one in _TIGHT for one in self._between]
+
+    def card(self, first: int) -> int:
+        """Behind which group the longest card number ends that begins with this one; 0 if there is none."""
+        if self._text[self.spans[first][0]] not in checks.CARD_BEGINNINGS:
+            return 0
+        return self._tight(first) or self._wide(first)
+
+    def _tight(self, first: int) -> int:
+        """One with nothing but a space, a dash or a dot or two between its groups."""
+        digits, ends = "", list[tuple[int, str]]()
+        for at in range(first, len(self.spans)):
+            if at > first and not self._tight_after[at - 1]:
+                break
+            digits += self._text[slice(*self.spans[at])]
+            if len(digits) > _MOST_DIGITS:
+                break
+            ends.append((at + 1, digits))
+        return next((end for end, digits in reversed(ends) if len(digits) >= 12 and checks.card(digits)), 0)
+
+    def _wide(self, first: int) -> int:
+        """One with spaces and line breaks between its groups."""
+        end = self._printed(first)
+        if not end or {*self._sizes[first:end]} - {3, 4}:  # the other shapes are of cards alone
+            return end
+        before = first == 0 or self._sizes[first - 1] != 4 or any(self._printed(first - n) == first for n in (4, 5))
+        after = end == len(self.spans) or self._sizes[end] != 4 or self._printed(end)
+        return end if before and after else 0
+
+    def _printed(self, first: int) -> int:
+        for shape in _PRINTED:
+            end = first + len(shape)
+            if first >= 0 and tuple(self._sizes[first:end]) == shape:
+                spaces = not "".join(self._between[first : end - 1]).strip(_SPACES)
+                if spaces and checks.card("".join(self._text[start:stop] for start, stop in self.spans[first:end])):
+                    return end
+        return 0
+
+
 _IBAN_START = re.compile(r"[A-Za-z][A-Za-z](?<![A-Za-z0-9]..)[ -]?\d[ -]?\d")
-_IBAN_NEXT = re.compile(r"(?:[ -]{0,2}[A-Za-z0-9]){8,29}")
+_IBAN_NEXT = re.compile(r"(?:[\s-]{0,2}[A-Za-z0-9]){8,29}")
+_BREAK = re.compile(r"[^\S ]")
 
 
 def ibans(text: str) -> Iterator[Span]:
-    """IBANs, each as long as its country's are."""
+    """IBANs, each as long as its country's are; over tabs and line breaks if it is written in groups of four."""
     for found in _IBAN_START.finditer(text):
         said = _SEPARATORS.sub("", found[0]).upper()
         length = checks.IBAN_LENGTHS.get(said[:2])
@@ -93,7 +157,10 @@ def ibans(text: str) -> Iterator[Span]:
             if text[end].isalnum():
                 said += text[end].upper()
             end += 1
-        if checks.iban(said) and not text[end : end + 1].isalnum():
+        if not checks.iban(said) or text[end : end + 1].isalnum():
+            continue
+        written = text[found.start() : end]
+        if _BREAK.search(written) is None or all(len(group) == 4 for group in written.split()[:-1]):
             yield found.start(), end
 
 

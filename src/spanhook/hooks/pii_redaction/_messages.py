@@ -4,12 +4,13 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from spanhook.hooks.pii_redaction._values import changed
-from spanhook.model import Message, is_media
+from spanhook.model import MediaPlace, Message, is_media, media_fields
 
 Texts = Callable[[list[str]], list[str]]
 """Redacts texts that a reader sees as one."""
 
 _KEPT = frozenset(("type", "id", "modality", "mime_type", "file_id"))
+_ALSO_KEPT = {"tool_call": frozenset(("name",)), "blob": frozenset(("content",))}
 
 
 def redacted(messages: Sequence[Message], change: Callable[[str], str], together: Texts) -> list[Message]:
@@ -70,8 +71,11 @@ def _part(part: Any, change: Callable[[str], str]) -> Any:
         return changed(part, change)
     fields = cast("dict[str, Any]", part)
     kind = fields.get("type")
-    kept = {*_KEPT, "name"} if kind == "tool_call" else {*_KEPT, "content"} if kind == "blob" else _KEPT
-    new = {name: one if name in kept else changed(one, change) for name, one in fields.items()}
+    kept = {*_KEPT, *media_fields(fields)} | _ALSO_KEPT.get(str(kind), frozenset())
+    new: dict[str, Any] = {}
+    for name, one in fields.items():
+        place = None if kind == "tool_call" else MediaPlace(name, fields)
+        new[name] = one if name in kept else changed(one, change, place)
     if kind == "reasoning" and new != fields:
         return None
     return new

@@ -6,7 +6,7 @@ from typing import Any, cast
 from spanhook.errors import HookError, Reject
 from spanhook.hooks.pii_redaction._messages import Texts, redacted
 from spanhook.hooks.pii_redaction._values import changed
-from spanhook.model import Operation
+from spanhook.model import MEDIA_ROOT, Operation
 
 Change = Callable[[str], str]
 _ITEM = {"namespace", "key", "value"}
@@ -60,11 +60,13 @@ def _fields(op: Operation, change: Change, together: Texts) -> Iterator[tuple[st
         written = _written(inputs, change)
         if written is not inputs:
             yield "inputs", written
-    elif arguments:
-        new_arguments = changed(arguments, change)
+        return
+    if arguments:
+        place = None if op.kind == "tool.execute" else MEDIA_ROOT  # a model writes these
+        new_arguments = changed(arguments, change, place)
         if new_arguments is not arguments:
             yield "arguments", new_arguments
-    elif inputs is not None:
+    if inputs is not None and (not arguments or op.kind == "llm.call"):
         new_inputs = changed(inputs, change)
         if new_inputs is not inputs:
             yield "inputs", new_inputs

@@ -1,10 +1,10 @@
 """Redacts a text that arrives in pieces: what it releases is what redacting the whole gives, however it was split."""
 
-import re
 from collections import Counter
 
 from spanhook.hooks.pii_redaction._finders import open_key
-from spanhook.hooks.pii_redaction._redactor import KEY, Redactor, Substitute
+from spanhook.hooks.pii_redaction._json import Surroundings
+from spanhook.hooks.pii_redaction._redactor import Redactor, Substitute
 from spanhook.hooks.pii_redaction._views import readings
 
 MOST = 32_768
@@ -15,15 +15,6 @@ _CONTEXT = 256
 """How many characters before a value may say what it is."""
 _BEYOND = 4
 """How many characters after a value may say that it is none."""
-_JSON = ("{", "[", '"')
-_BEFORE = (":", "[", ",")
-_AFTER = ("]", ",", "}")
-_MARK = re.compile(r'(?<!\\)"')
-
-
-def _marks(text: str) -> int:
-    """How many quotation marks begin or end a string."""
-    return sum(1 for _ in _MARK.finditer(text))
 
 
 class StreamRedactor:
@@ -49,8 +40,7 @@ class StreamRedactor:
         self._text = ""  # what was released and may still be context, and what is held
         self._released = self._new = 0
         self._cuts: list[int] = []
-        self._begins = ""  # the first character that is no space
-        self._quotes = 0  # quotation marks that have been released
+        self._around = Surroundings()
 
     def feed(self, text: str) -> str:
         """Take a piece of text.
@@ -59,7 +49,6 @@ class StreamRedactor:
             What can be released, redacted; often nothing.
         """
         self._text += text
-        self._begins = self._begins or text.lstrip()[:1]
         self._new += len(text)
         if self._new < STEP:
             return ""
@@ -105,32 +94,22 @@ class StreamRedactor:
             if one.start >= cut:
                 break
             instead = self._substitute(one.entity, text[max(one.start, at) : one.end])
-            pieces += text[at : one.start], self._in_json(instead, text, one.start, one.end)
+            quote = self._around.quote(text, one.start, one.end) if text[one.start : one.end].isdigit() else ""
+            pieces += text[at : one.start], f"{quote}{instead}{quote}"
             self.findings[one.entity] += 1
             at = one.end
         pieces.append(text[at:cut])
         self._forget(cut)
         return "".join(pieces)
 
-    def _in_json(self, instead: str, text: str, start: int, end: int) -> str:
-        """What stands in place of a value; in quotation marks if that is a bare number of JSON, at any depth of it."""
-        if self._begins not in _JSON or not text[start:end].isdigit():
-            return instead
-        before, after = text[:start].rstrip()[-1:], text[end:].lstrip()[:1]
-        if before not in _BEFORE or after not in _AFTER:
-            return instead
-        key = KEY.search(text, max(0, start - 32), start)
-        inside = (self._quotes + _marks(text[self._released : start])) % 2
-        quote = key[1] if key is not None else '\\"' if inside else '"'
-        return f"{quote}{instead}{quote}"
-
     def _forget(self, cut: int) -> None:
         """Keep what is held, and as much before it as may be context, from an earlier cut on."""
-        self._quotes += _marks(self._text[self._released : cut])
+        self._around.advance(self._text, cut)
         self._cuts.append(cut)
         self._released = cut
         keep = max((one for one in self._cuts if one <= cut - _CONTEXT), default=0)
         if keep:
             self._text = self._text[keep:]
+            self._around.cut(keep)
             self._released -= keep
             self._cuts = [one - keep for one in self._cuts if one > keep]

@@ -5,11 +5,11 @@ Each reading knows where in the text its characters come from, so that what is f
 
 import html
 import re
-import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import NamedTuple
+
+from spanhook.hooks._folding import ODD, fold, fold_character
 
 DEPTH = 3
 """How many layers of escapes are undone, such as JSON in a string of JSON."""
@@ -20,8 +20,7 @@ _ESCAPE = re.compile(
     r"|(?:%[0-9a-fA-F]{2})+|&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z]{2,8});"
 )
 _HINT = re.compile(r"[\\%&]")
-_BARE = re.compile(r"[^\x00-\x7f]+")
-_UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800")
+_ANY_HINT = re.compile(rf"{_HINT.pattern}|{ODD.pattern}")
 _CONTROL = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
@@ -62,11 +61,10 @@ class Reading(NamedTuple):
 
 def readings(text: str) -> Iterator[Reading]:
     """The readings of a text that may differ; for plain ASCII without escapes only the text itself."""
-    plain = text.isascii()
-    if plain and _HINT.search(text) is None:
+    if _ANY_HINT.search(text) is None:
         yield Reading(text)
         return
-    reading = Reading(text) if plain else _folded(text)
+    reading = Reading(text) if ODD.search(text) is None else _folded(text)
     for _ in range(DEPTH + 1):
         tokens = list(_ESCAPE.finditer(reading.text)) if _HINT.search(reading.text) else []
         yield reading._replace(
@@ -84,37 +82,21 @@ def _inside(reading: Reading, token: re.Match[str]) -> tuple[int, int]:
 
 
 def _folded(text: str) -> Reading:
-    """Digits and letters of compatibility forms as ASCII where they have one, dashes and spaces as one, without what
-    cannot be seen.
-    """
+    """The text with its characters folded."""
     chars: list[str] = []
     starts: list[int] = []
     done = 0
-    for run in _BARE.finditer(text):
+    for run in ODD.finditer(text):
         chars.append(text[done : run.start()])
         starts.extend(range(done, run.start()))
         for index in range(*run.span()):
-            fold = _fold(text[index])
-            chars.append(fold)
-            starts.extend((index,) * len(fold))
+            folded = fold_character(text[index])
+            chars.append(folded)
+            starts.extend((index,) * len(folded))
         done = run.end()
     chars.append(text[done:])
     starts.extend(range(done, len(text)))
     return Reading("".join(chars), starts, [start + 1 for start in starts])
-
-
-@lru_cache(maxsize=4096)
-def _fold(char: str) -> str:
-    category = unicodedata.category(char)
-    if category == "Cf" or char in _UNSEEN or "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef":
-        return ""
-    if category == "Nd":
-        return str(unicodedata.digit(char))
-    if category == "Pd" or char in "\u2212\u2043":
-        return "-"
-    if category == "Zs":
-        return " "
-    return unicodedata.normalize("NFKC", char)
 
 
 def _undone(reading: Reading, tokens: list[re.Match[str]]) -> Reading:
@@ -131,7 +113,7 @@ def _undone(reading: Reading, tokens: list[re.Match[str]]) -> Reading:
         chars.append(text[done:begins])
         starts.extend(from_[done:begins])
         ends.extend(to[done:begins])
-        said = "".join(_fold(char) if char > "\x7f" else char for char in _meaning(token[0]))
+        said = _meaning(token[0])
         chars.append(said)
         starts.extend((from_[begins],) * len(said))
         ends.extend((to[finishes - 1],) * len(said))
@@ -143,13 +125,14 @@ def _undone(reading: Reading, tokens: list[re.Match[str]]) -> Reading:
 
 
 def _meaning(token: str) -> str:
+    """What an escape sequence stands for, folded; but a backspace and a form feed, which a path may seem to have."""
     if token[0] == "%":
-        return bytes.fromhex(token.replace("%", "")).decode("utf-8", "replace")
+        return fold(bytes.fromhex(token.replace("%", "")).decode("utf-8", "replace"))
     if token[0] == "&":
-        return html.unescape(token)
+        return fold(html.unescape(token))
     said = token.lstrip("\\")
     if not said:
         return "\\"
     if said[0] in "ux" and len(said) > 1:
-        return chr(int(said[1:], 16))
+        return fold(chr(int(said[1:], 16)))
     return _CONTROL.get(said, said)

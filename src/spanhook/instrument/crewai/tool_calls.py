@@ -1,13 +1,12 @@
 """Tool calls as models give them, in the form of any provider, and tools' names."""
 
-import json
 from typing import Any, cast
 
 from crewai.utilities.agent_utils import extract_tool_call_info
 from crewai.utilities.string_utils import sanitize_tool_name
 
 from spanhook.instrument.wire import decoded
-from spanhook.model import exact_text
+from spanhook.model import exact_text, json_text
 
 
 def named(name: Any) -> str:
@@ -34,5 +33,5 @@ def arguments_in(given: Any) -> dict[str, Any]:
 
 def made(call_id: str, name: str, arguments: Any) -> dict[str, Any]:
     """A call in a form that CrewAI reads."""
-    told = arguments if isinstance(arguments, str) else json.dumps(arguments or {}, default=str)
+    told = arguments if isinstance(arguments, str) else json_text(arguments or {})
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": told}}

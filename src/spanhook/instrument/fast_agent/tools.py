@@ -1,6 +1,5 @@
 """Tools: functions, those of MCP servers, shells and files, and other agents; also those that sandboxed code calls."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -23,6 +22,7 @@ from spanhook.model import (
     current_record,
     exact_text,
     in_order,
+    json_text,
 )
 
 LAYER = "fast_agent.tool"
@@ -132,7 +132,7 @@ def _blocks(value: Any) -> list[Any]:
     several = list(value) if isinstance(value, list | tuple) else [value]
     if several and all(isinstance(one, Mapping) and isinstance(one.get("type"), str) for one in several):
         return several
-    return [{"type": "text", "text": json.dumps(value, default=str, ensure_ascii=False)}]
+    return [{"type": "text", "text": json_text(value, ensure_ascii=False)}]
 
 
 def tool_rejected(_instance: Any, _args: Args, _kwargs: Kwargs, reason: str) -> Any:

@@ -26,6 +26,9 @@ _RUN = ("server_tool_call", "server_tool_call_response")
 class GroqChat(Chat):
     """Groq's chat completions. A stream always reports its usage, so it is not asked for."""
 
+    content = Chat.content | {"documents"}
+    beside = ("documents",)
+
     def asking(self, body: Fields) -> Fields | None:  # noqa: ARG002
         return None
 

@@ -10,6 +10,8 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
+from spanhook.model import json_text
+
 Part = dict[str, Any]
 
 _ONLY = "__arg1"
@@ -134,4 +136,4 @@ def blocks_for(parts: Sequence[Part], like: BaseMessage | None) -> Iterator[Part
 
 
 def _text(arguments: Any) -> str:
-    return arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False, default=str)
+    return arguments if isinstance(arguments, str) else json_text(arguments or {}, ensure_ascii=False)

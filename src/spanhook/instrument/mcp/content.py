@@ -1,10 +1,10 @@
 """Blocks of content, which tools, resources and prompts are made of."""
 
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from spanhook.instrument.mcp.versions import FIRST
+from spanhook.model import json_text
 
 Block = Mapping[str, Any]
 
@@ -38,7 +38,7 @@ def as_blocks(value: Any) -> list[Any]:
     several = list(value) if isinstance(value, list | tuple) else [value]
     if several and all(is_block(one) for one in several):
         return [plain(one) for one in several]
-    return [text(json.dumps(value, default=str, ensure_ascii=False))]
+    return [text(json_text(value, ensure_ascii=False))]
 
 
 def is_block(value: Any) -> bool:

@@ -9,7 +9,7 @@ from mcp import types
 
 from spanhook import semconv
 from spanhook.instrument.mcp.content import as_blocks, as_part, field, plain, said, text
-from spanhook.model import Message, copied_model, copies
+from spanhook.model import Message, copied_model, copies, json_text
 
 Schema = Mapping[str, Any] | None
 """A tool's schema for the structured part of its results; ``None`` if it has none, or if it is not known."""
@@ -49,7 +49,7 @@ def tool_output(result: Any) -> list[Message]:
         return []
     told = said(blocks)
     if not told and (structured := field(result, "structuredContent", "structured_content")) is not None:
-        told = json.dumps(structured, default=str, ensure_ascii=False)
+        told = json_text(structured, ensure_ascii=False)
     return [{"role": "tool", "parts": [{"type": "tool_call_response", "response": told}]}]
 
 
@@ -99,7 +99,7 @@ def _structured(value: Any, schema: Schema) -> Any:
     if isinstance(value, Mapping):
         return {_ANSWER: dict(value)} if wraps and _ANSWER not in value else dict(value)
     if wraps:
-        return {_ANSWER: value if _is_plain(value) else json.loads(json.dumps(value, default=str))}
+        return {_ANSWER: value if _is_plain(value) else json.loads(json_text(value))}
     if schema is None or not isinstance(value, str):
         return None
     try:
@@ -146,7 +146,7 @@ def resource_result(value: Any, uri: str) -> dict[str, Any]:
     if isinstance(value, bytes):
         return {"contents": [{"uri": uri, "blob": b64encode(value).decode()}]}
     if not isinstance(value, str):
-        value = json.dumps(value, default=str, ensure_ascii=False)
+        value = json_text(value, ensure_ascii=False)
     return {"contents": [{"uri": uri, "text": value}]}
 
 

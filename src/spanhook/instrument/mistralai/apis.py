@@ -39,7 +39,7 @@ _FORMATS = {
     "/chat/classifications": Endpoint("classification", "classifications", content="input"),
     "/ocr": Ocr(),
     "/audio/transcriptions": Transcriptions(),
-    "/audio/speech": Endpoint(MAKES, "audio.speech", "speech", "input"),
+    "/audio/speech": Endpoint(MAKES, "audio.speech", "speech", "input", beside=("conversation_history",)),
     "/batch/jobs": Endpoint("batch", "batches"),
 }
 ADAPTERS = {path: adapted(one, TRANSPORT, MISTRAL) for path, one in _FORMATS.items()}

@@ -30,6 +30,7 @@ class Conversations(Format):
     """Starting, continuing and restarting a conversation."""
 
     last = ""
+    beside = ("completion_args.prediction.content",)
 
     # ------------------------------------------------------------------------------------------ requests
 

@@ -14,6 +14,7 @@ class Ocr(Endpoint):
     def __init__(self) -> None:
         super().__init__(MAKES, "ocr", "text")
         self.takes = frozenset(("inputs", "model"))
+        self.beside = ("document_annotation_prompt",)
 
     def describe(self, attributes: Attributes, body: Fields) -> None:
         super().describe(attributes, body)

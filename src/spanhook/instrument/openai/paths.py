@@ -33,8 +33,8 @@ def _formats(*, itself: bool) -> Mapping[str, Format]:
         itself: The server is OpenAI's own, or Azure's.
     """
 
-    def row(operation: str, api: str, output: str = "", content: str = "", system: str = "") -> Endpoint:
-        return Endpoint(operation, api, output, content, system, itself=itself)
+    def row(operation: str, api: str, output: str = "", content: str = "", system: str = "", *beside: str) -> Endpoint:
+        return Endpoint(operation, api, output, content, system, beside, itself=itself)
 
     return {
         "/chat/completions": Chat(itself=itself),
@@ -48,7 +48,9 @@ def _formats(*, itself: bool) -> Mapping[str, Format]:
         "/images/edits": row(MAKES, "images.edits", "image", "prompt"),
         "/images/variations": row(MAKES, "images.variations", "image"),
         "/audio/speech": row(MAKES, "audio.speech", "speech", "input", "instructions"),
-        "/audio/transcriptions": row(MAKES, "audio.transcriptions", "text", "prompt"),
+        "/audio/transcriptions": row(
+            MAKES, "audio.transcriptions", "text", "prompt", "", "keywords", "known_speaker_names"
+        ),
         "/audio/translations": row(MAKES, "audio.translations", "text", "prompt"),
         "/moderations": row("moderation", "moderations", content="input"),
         "/videos": row(MAKES, "videos", "video", "prompt"),
@@ -56,7 +58,9 @@ def _formats(*, itself: bool) -> Mapping[str, Format]:
         "/videos/extensions": row(MAKES, "videos", "video", "prompt"),
         "/videos/*/remix": row(MAKES, "videos", "video", "prompt"),
         "/threads/runs": row(RUNS, "threads.runs", content="thread.messages", system="instructions"),
-        "/threads/*/runs": row(RUNS, "threads.runs", content="additional_messages", system="instructions"),
+        "/threads/*/runs": row(
+            RUNS, "threads.runs", "", "additional_messages", "instructions", "additional_instructions"
+        ),
         "/threads/*/runs/*/submit_tool_outputs": row(RUNS, "threads.runs", content="tool_outputs"),
         "/agents/sessions": row(RUNS, "agents.sessions", content="input"),
         "/agents/sessions/*/events": row(RUNS, "agents.sessions", content="events"),

@@ -4,19 +4,18 @@ Each adapter is that of the one method, or function, in which all ways of runnin
 """
 
 import copy
-import json
 from typing import Any
 
 from spanhook.instrument.functions import Functions
 from spanhook.instrument.wire import decoded, is_model, plain
-from spanhook.model import Args, Kwargs, first
+from spanhook.model import Args, Kwargs, first, json_text
 
 _LAYER = "openai.tool"
 
 
 def _output(call_id: Any, said: Any) -> dict[str, Any]:
     """The item that tells the model what a function returned."""
-    given = said if isinstance(said, str | list) else json.dumps(said, default=str)
+    given = said if isinstance(said, str | list) else json_text(said)
     return {"type": "function_call_output", "call_id": call_id, "output": given}
 
 

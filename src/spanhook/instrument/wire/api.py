@@ -9,6 +9,7 @@ from opentelemetry.trace import SpanKind
 
 from spanhook.errors import Reject
 from spanhook.instrument.surroundings import settings
+from spanhook.instrument.wire.beside import put_beside, texts_beside
 from spanhook.instrument.wire.describing import described
 from spanhook.instrument.wire.format import Format
 from spanhook.instrument.wire.opened import HeldChunks, OpenedChunks, OpenedTexts
@@ -28,6 +29,7 @@ from spanhook.model import (
     Texts,
     Usage,
     exact_text,
+    in_order,
 )
 
 Told = tuple[Attributes, Usage | None]
@@ -41,7 +43,7 @@ def adapted(format: Format, transport: Transport, layer: str) -> Adapter:
         transport: How the SDK carries it.
         layer: The SDK's layer.
     """
-    api = _Api(format, transport)
+    api = _Api(format, transport, frozenset(path.partition(".")[0] for path in format.beside))
     return Adapter(
         kind=format.kind,
         layer=layer,
@@ -55,7 +57,7 @@ def adapted(format: Format, transport: Transport, layer: str) -> Adapter:
         system_in_messages=format.system_in_messages,
         output=api.output,
         rewrite=api.rewrite,
-        takes=format.takes,
+        takes=format.takes | {"arguments"} if format.beside else format.takes,
         prepare=api.prepare if format.parses or format.streams else None,
         failure=api.failure if format.parses else None,
         answer=api.answer,
@@ -77,6 +79,8 @@ class _Api:
 
     format: Format
     transport: Transport
+    holders: frozenset[str]
+    """The fields that have texts beside the others, or in which these are."""
 
     # ------------------------------------------------------------------------------------------ requests
 
@@ -101,7 +105,10 @@ class _Api:
         return server, model, transport.is_streamed(args, kwargs), *told
 
     def request(self, instance: Any, args: Args, kwargs: Kwargs) -> Request:
-        request = self.format.request(self.transport.body_of(instance, args, kwargs))
+        body = self.transport.body_of(instance, args, kwargs)
+        request = self.format.request(body)
+        if not self.holders.isdisjoint(body):
+            request.arguments = texts_beside(body, self.format.beside)
         files = [{"type": "upload", "name": name} for name in self.transport.uploads(args, kwargs)]
         if files:
             request.messages = request.messages or [{"role": "user", "parts": []}]
@@ -109,7 +116,11 @@ class _Api:
         return request
 
     def carries(self, instance: Any, args: Args, kwargs: Kwargs) -> Carried:
-        return self.format.carries(self.transport.body_of(instance, args, kwargs))
+        body = self.transport.body_of(instance, args, kwargs)
+        carried = self.format.carries(body)
+        if not self.holders.isdisjoint(body) and (beside := texts_beside(body, self.format.beside)):
+            carried = [*carried, in_order(beside)]  # so that a framework's call that had none of it does not pass it on
+        return carried
 
     def rewrite(self, instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
         transport = self.transport
@@ -118,6 +129,8 @@ class _Api:
         if fixed and fixed != change.model:
             raise ValueError(f"the address always calls its deployment {fixed!r}; model= would have no effect")
         self.format.rewrite(body, change)
+        if change.arguments is not None:
+            put_beside(body, self.format.beside, change.arguments)
         return transport.with_body(instance, args, kwargs, body)
 
     def prepare(self, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:

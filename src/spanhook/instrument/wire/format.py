@@ -28,6 +28,7 @@ class Format(ABC):
         last: The data of the event that ends a stream, if that is not JSON.
         content: Fields of a request that ``describe`` does not read, so that requests that differ only in them are
             described once; ``None`` if every request is to be described by itself.
+        beside: Dotted paths of further fields with text of the application's; they are the call's ``arguments``.
     """
 
     kind: Kind = "llm.call"
@@ -39,6 +40,7 @@ class Format(ABC):
     binary = False
     last = ""
     content: frozenset[str] | None = None
+    beside: tuple[str, ...] = ()
 
     # ------------------------------------------------------------------------------------------ requests
 

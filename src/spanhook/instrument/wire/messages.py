@@ -11,7 +11,18 @@ from itertools import accumulate
 from typing import Any
 
 from spanhook.instrument.wire.reading import Fields, fields_of, plain
-from spanhook.model import Carried, Form, Message, chat_form, in_pieces, is_media, media_part, media_wire, text_wire
+from spanhook.model import (
+    Carried,
+    Form,
+    Message,
+    chat_form,
+    in_pieces,
+    is_media,
+    json_text,
+    media_part,
+    media_wire,
+    text_wire,
+)
 
 Wire = dict[str, Any]
 Part = dict[str, Any]
@@ -207,7 +218,7 @@ def encoded(value: Any) -> Any:
         return value
     if isinstance(value, list) and value and all(isinstance(one, dict) and "type" in one for one in value):
         return value
-    return json.dumps(value, ensure_ascii=False, default=str)
+    return json_text(value, ensure_ascii=False)
 
 
 def one_prompt(messages: Any) -> Any:

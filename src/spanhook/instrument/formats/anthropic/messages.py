@@ -72,6 +72,7 @@ class Messages(Format):
     parses = True
     operation = "chat"
     content: frozenset[str] | None = frozenset(("messages", "metadata", "system", "tools"))
+    beside: tuple[str, ...] = ("compaction.instructions",)
 
     # ------------------------------------------------------------------------------------------ requests
 
@@ -181,6 +182,7 @@ class Batches(Messages):
     operation = "batch"
     streams = False
     content = None
+    beside = ()
 
     def _prompts(self, body: Fields) -> list[Fields]:
         return [fields_of(fields_of(one).get("params")) for one in list_of(body.get("requests"))]

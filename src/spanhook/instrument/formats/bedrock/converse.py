@@ -41,6 +41,8 @@ _PARAMETERS = {
 class Converse(Format):
     """Converse."""
 
+    beside = ("promptVariables",)
+
     # ------------------------------------------------------------------------------------------ requests
 
     def describe(self, attributes: Attributes, body: Fields) -> None:

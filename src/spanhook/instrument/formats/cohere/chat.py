@@ -35,6 +35,7 @@ class Chat(CohereFormat):
     """Chat."""
 
     system_in_messages = True
+    beside = ("documents",)
 
     # ------------------------------------------------------------------------------------------ requests
 

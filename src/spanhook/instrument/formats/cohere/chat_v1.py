@@ -33,6 +33,8 @@ _WIRE_ROLES = {role: wire for wire, role in _ROLES.items()}
 class ChatV1(CohereFormat):
     """Chat."""
 
+    beside = ("documents",)
+
     def describe(self, attributes: Attributes, body: Fields) -> None:
         super().describe(attributes, body)
         conversation = body.get("conversation_id")

@@ -16,12 +16,13 @@ class Endpoint(CohereFormat):
         operation: Its ``gen_ai.operation.name``.
         content: The field with the input, text or texts; empty if it has none of these.
         said: The field of the answer with text, if it answers with text.
+        beside: Dotted paths of further fields with text.
     """
 
     streams = False
 
-    def __init__(self, operation: str, content: str = "", said: str = "") -> None:
-        self.operation, self._content, self._said = operation, content, said
+    def __init__(self, operation: str, content: str = "", said: str = "", beside: tuple[str, ...] = ()) -> None:
+        self.operation, self._content, self._said, self.beside = operation, content, said, beside
         self.takes = frozenset(("model", *(("messages", "inputs") if content else ())))
 
     def describe(self, attributes: Attributes, body: Fields) -> None:

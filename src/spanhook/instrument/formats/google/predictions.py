@@ -18,6 +18,7 @@ class Predictions(Format):
 
     streams = False
     takes = frozenset(("messages", "inputs", "model"))
+    beside = ("parameters.negativePrompt",)
 
     def __init__(self, output: str) -> None:
         self._output = output

@@ -40,7 +40,8 @@ class Chat(OpenAIFormat):
     system_in_messages = True
     parses = True
     last = "[DONE]"
-    content = WHOSE | {"messages", "tools", "functions"}
+    content = WHOSE | {"messages", "tools", "functions", "prediction"}
+    beside: tuple[str, ...] = ("prediction.content",)
 
     # ------------------------------------------------------------------------------------------ requests
 

@@ -19,6 +19,7 @@ class Completions(OpenAIFormat):
     operation = "text_completion"
     takes = frozenset(("messages", "inputs", "model"))
     last = "[DONE]"
+    beside = ("suffix",)
 
     # ------------------------------------------------------------------------------------------ requests
 

@@ -28,6 +28,7 @@ class Endpoint(OpenAIFormat):
         output: Its ``gen_ai.output.type``; empty if nothing is generated.
         content: The field with the input: text, texts, or messages; dotted if nested.
         system: The field with instructions.
+        beside: Dotted paths of further fields with text.
         itself: The server is OpenAI's own.
     """
 
@@ -38,12 +39,14 @@ class Endpoint(OpenAIFormat):
         output: str = "",
         content: str = "",
         system: str = "",
+        beside: tuple[str, ...] = (),
         *,
         itself: bool = False,
     ) -> None:
         super().__init__(itself=itself)
         self.operation, self.api = operation, api
         self._output, self._content, self._system = output, content, system
+        self.beside = beside
         self.binary = output not in ("text", "image", "")
         self.named_by = semconv.GEN_AI_AGENT_NAME if operation == RUNS else ""
         fields = ("messages", "inputs") if content else ()

@@ -45,6 +45,7 @@ class Responses(OpenAIFormat):
     api = "responses"
     parses = True
     content = WHOSE | {"input", "instructions", "tools"}
+    beside = ("prompt.variables",)
 
     def __init__(self, *, itself: bool = False, compact: bool = False, counts: bool = False) -> None:
         super().__init__(itself=itself)
