@@ -71,7 +71,7 @@ def test_a_definition_is_created_read_changed_and_deleted(acme: Caller) -> None:
     assert hook["hook_id"].startswith("hook_")
     assert (hook["event_type"], hook["priority"], hook["timeout_ms"], hook["version"]) == (
         "tool.execute.pre",
-        100,
+        None,
         200,
         1,
     )
@@ -100,7 +100,7 @@ def test_what_was_done_to_it_stays_known(acme: Caller) -> None:
     status, page = acme("GET", f"{path}/history")
     assert status == 200
     told = [(one["version"], one["action"], one["definition"]["priority"]) for one in page["changes"]]
-    assert told == [(4, "delete", 7), (3, "disable", 7), (2, "update", 7), (1, "create", 100)]
+    assert told == [(4, "delete", 7), (3, "disable", 7), (2, "update", 7), (1, "create", None)]
     _, first = acme("GET", f"{path}/history", limit=3)
     _, rest = acme("GET", f"{path}/history", limit=3, cursor=first["next_cursor"])
     assert first["changes"] + rest["changes"] == page["changes"]
