@@ -34,7 +34,7 @@ ROWS: dict[tuple[str, str], tuple[str | None, Any]] = {
     ("GET", "/v1/hooks/{hook_id}"): ("hooks:read", None),
     ("PUT", "/v1/hooks/{hook_id}"): ("hooks:manage", {"priority": 1}),
     ("DELETE", "/v1/hooks/{hook_id}"): ("hooks:manage", None),
-    ("PUT", "/v1/hooks/{hook_id}/toggle"): ("hooks:manage", None),
+    ("PUT", "/v1/hooks/{hook_id}/toggle"): ("hooks:manage", {"enabled": False}),
     ("POST", "/v1/hooks/{hook_id}/test"): ("hooks:manage", {"sample_context": {}}),
     ("GET", "/v1/hooks/{hook_id}/history"): ("hooks:read", None),
     ("GET", "/v1/sync"): ("hooks:sync", None),

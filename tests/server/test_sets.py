@@ -91,7 +91,7 @@ async def test_a_tenants_policies_are_for_its_own_operations(database: Database)
 async def test_a_disabled_definition_is_in_no_set(database: Database) -> None:
     hooks, sets = HookStore(database), Sets(database, None)
     made = await hooks.create(LOCAL, definition("a"))
-    await hooks.toggle(LOCAL, made.definition.hook_id)
+    await hooks.enable(LOCAL, made.definition.hook_id, enabled=False)
     assert (await names(sets, "acme"))[0] == []
 
 

@@ -125,19 +125,22 @@ class HookStore:
             await _check_size(connection, definition.tenant_id)
             return after
 
-    async def toggle(self, principal: Principal, hook_id: str) -> StoredHook:
-        """Enable a disabled definition, or disable an enabled one.
+    async def enable(self, principal: Principal, hook_id: str, *, enabled: bool) -> StoredHook:
+        """Enable or disable a definition. If it is so already, nothing changes.
 
         Raises:
             Problem: There is none, or it is not the caller's to change.
         """
         async with self._database.writing() as connection:
             before = await _changeable(connection, principal, hook_id)
+            if before.definition.enabled == enabled:
+                return before
             await revise(connection, before.definition.tenant_id)
             before = await _changeable(connection, principal, hook_id)
-            definition = before.definition.changed(enabled=not before.definition.enabled)
-            action: Action = "enable" if definition.enabled else "disable"
-            return await _stored(connection, principal, action, before, definition)
+            if before.definition.enabled == enabled:  # somebody else was first
+                return before
+            action: Action = "enable" if enabled else "disable"
+            return await _stored(connection, principal, action, before, before.definition.changed(enabled=enabled))
 
     async def delete(self, principal: Principal, hook_id: str) -> StoredHook:
         """Delete a definition. Its history stays.

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 from spanhook.definitions import HookDefinition
 from spanhook.server.masking import masked
@@ -102,6 +102,23 @@ class HookChanges(Given):
     mode: Mode = "enforce"
     log_executions: bool = Field(default=False, strict=True)
     tags: Tags = []
+
+
+SWITCH = 'send {"enabled": true} to enable the hook, or {"enabled": false} to disable it'
+
+
+class Switch(Given):
+    """Whether a definition is to run."""
+
+    enabled: bool = Field(strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check(cls, given: object) -> object:
+        fields = cast("dict[str, object]", given) if isinstance(given, dict) else {}
+        if fields.keys() != {"enabled"} or not isinstance(fields["enabled"], bool):
+            raise ValueError(SWITCH)
+        return fields
 
 
 class Hook(BaseModel):
