@@ -94,6 +94,7 @@ class Hook(SpanProcessor):
     """Why ``spanhook replay`` does not run it, if it does not: what it does would be seen outside of the process."""
 
     _budgeted = True
+    _last = False
     """Whether its time counts towards the chain's budget; such hooks are skipped once that budget is spent."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

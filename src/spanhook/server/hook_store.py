@@ -181,14 +181,17 @@ class HookStore:
         return [change(row) for row in rows[:limit]], more
 
 
+FOR_ALL = "hooks for all tenants are the operator's: they need the scope hooks:admin, which no caller with a tenant has"
+
+
 def sees_all_of(principal: Principal, definition: HookDefinition) -> bool:
     """Whether the caller may see a whole definition, not just that there is one."""
-    return principal.sees(definition.tenant_id) or (not definition.tenant_id and principal.may("hooks:admin"))
+    return principal.sees(definition.tenant_id)
 
 
 def _check_owner(principal: Principal, tenant: str) -> None:
     if not tenant and not principal.may("hooks:admin"):
-        raise Problem("scope_missing", "hooks for all tenants need the scope hooks:admin")
+        raise Problem("scope_missing", FOR_ALL)
     if tenant and not principal.sees(tenant):
         raise Problem("not_found", f"there is no tenant {tenant!r} here")
 

@@ -205,14 +205,32 @@ def test_of_hooks_for_all_tenants_a_tenant_knows_little_and_changes_nothing(acme
     assert operator("DELETE", path)[0] == 200
 
 
-def test_a_tenants_own_admin_manages_hooks_for_all(all_of_them: Served, globex: Caller) -> None:
-    admin = Caller(all_of_them, "hooli", "hooks:admin")
-    hook = created(admin, tenant_id="")
-    assert admin("PUT", f"/{hook['hook_id']}", {"priority": 3})[0] == 200
-    theirs = created(globex)
-    assert admin("GET", f"/{theirs['hook_id']}")[0] == 404
-    assert admin("DELETE", f"/{hook['hook_id']}")[0] == 200
-    assert globex("DELETE", f"/{theirs['hook_id']}")[0] == 200
+def test_hooks_for_all_are_no_tenants_whatever_its_scopes(
+    all_of_them: Served, operator: Caller, globex: Caller
+) -> None:
+    admin = Caller(all_of_them, "hooli", "hooks:admin", "hooks:manage", "policies:manage", "hooks:sync")
+    hook, theirs, own = created(operator, name="for all"), created(globex), created(admin)
+    path = f"/{hook['hook_id']}"
+    for method, rest, body in (
+        ("PUT", "", {"priority": 1}), ("PUT", "", {"mode": "shadow"}), ("DELETE", "", None),
+        ("PUT", "/toggle", {"enabled": False}), ("POST", "/test", {"sample_context": {}}), ("GET", "/history", None),
+    ):  # fmt: skip
+        status, problem = admin(method, f"{path}{rest}", body)
+        assert (status, problem["code"]) == (403, "scope_missing")
+        assert admin(method, f"/{theirs['hook_id']}{rest}", body)[0] == 404
+    assert admin("POST", json={**POLICY, "tenant_id": ""})[1]["code"] == "scope_missing"
+    assert admin("POST", json={**POLICY, "tenant_id": "globex"})[0] == 404
+    assert admin("POST", json={**POLICY, "hook_id": hook["hook_id"]})[0] == 422
+    assert admin("PUT", f"/{own['hook_id']}", {"tenant_id": ""})[0] == 422
+    remote = {
+        "handler_ref": "spanhook.hooks.remote_policy:RemotePolicy",
+        "config": {"service": "opa", "url": "http://a"},
+    }
+    assert admin("PUT", f"/{own['hook_id']}", remote)[1]["code"] == "scope_missing"
+    assert set(admin("GET", path)[1]) == {"system", "name", "event_type", "enabled"}
+    assert operator("GET", path) == (200, hook)
+    for caller, one in ((operator, hook), (globex, theirs), (admin, own)):
+        assert caller("DELETE", f"/{one['hook_id']}")[0] == 200
 
 
 @pytest.mark.parametrize(

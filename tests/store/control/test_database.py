@@ -92,7 +92,7 @@ async def test_a_filled_older_database_is_brought_up_to_date(url: str) -> None:
     await database.close()
     database = await Database.open(url)
     async with database.reading() as connection:
-        assert (await connection.execute(text(f"SELECT version_num FROM {VERSIONS}"))).scalar_one() == "0005"
+        assert (await connection.execute(text(f"SELECT version_num FROM {VERSIONS}"))).scalar_one() == "0006"
         for table, count in ((tables.runs, 1), (tables.spans, 4), (tables.audit, 1)):
             assert (await connection.execute(select(func.count()).select_from(table))).scalar_one() == count
         [process] = (await connection.execute(select(tables.processes))).all()

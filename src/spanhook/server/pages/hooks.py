@@ -6,6 +6,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, Request, Response
 
 from spanhook.server._requests import wants_page
+from spanhook.server.hook_store import FOR_ALL
 from spanhook.server.needs import Needs, services_of
 from spanhook.server.pages.forms import Fields, Form
 from spanhook.server.pages.hook_forms import Draft, changes_in, draft_of, events, new_in
@@ -181,7 +182,7 @@ def _again(
 async def _whole(hook_id: str, principal: Principal, services: Services) -> Hook:
     found = await get_hook(hook_id, principal, services)
     if not isinstance(found, Hook):
-        raise Problem("scope_missing", "hooks for all tenants need the scope hooks:admin")
+        raise Problem("scope_missing", FOR_ALL)
     return found
 
 
