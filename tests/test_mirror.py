@@ -289,6 +289,7 @@ THROUGH = {
     "store/control/migrations/versions/v0001_first": "store/control/test_database",
     "store/control/migrations/versions/v0002_executions": "store/control/test_database",
     "store/control/migrations/versions/v0004_webhooks": "store/control/test_database",
+    "store/control/migrations/changing": "store/control/migrations/versions/test_v0005_own_priorities",
     "server/routes/webhook_models": "server/routes/test_webhooks",
     "server/webhook_settings": "server/routes/test_webhooks",
     "server/stored_webhooks": "server/test_webhook_outbox",

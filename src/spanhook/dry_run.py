@@ -76,7 +76,6 @@ def dry_run(definition: HookDefinition, sample: Mapping[str, Any], allowed: list
     if unknown:
         raise ConfigurationError(f"the sample has {min(unknown)!r}; expected some of {', '.join(SAMPLE)}")
     registry = HookRegistry(allowed=allowed, max_per_event=1)
-    registry.register(definition.changed(enabled=True, mode="enforce", log_executions=True))
     kind, phase = _split(definition.event_type)
     seen: dict[str, Any] = {}
 
@@ -85,6 +84,7 @@ def dry_run(definition: HookDefinition, sample: Mapping[str, Any], allowed: list
         seen["state"] = op.state
 
     registry.hooks.before(kind, priority=0, name="dry run")(begin)
+    registry.register(definition.changed(enabled=True, mode="enforce", log_executions=True))
     execution_log.clear()
     instrument(registry, settings=Settings(execution_log_size=10))
     try:

@@ -90,7 +90,7 @@ def test_switches_of_others_are_seen(changed: Served, view: View) -> None:
     hooks = changed.client.get("/v1/hooks").json()["hooks"]
     (hook,) = [one["hook_id"] for one in hooks if one["name"] == "refunds"]
     switch.focus()
-    assert changed.client.put(f"/v1/hooks/{hook}/toggle").status_code == 200
+    assert changed.client.put(f"/v1/hooks/{hook}/toggle", json={"enabled": False}).status_code == 200
     expect(switch).to_have_attribute("aria-checked", "false")
     expect(switch).to_be_focused()
 

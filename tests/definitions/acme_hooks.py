@@ -28,6 +28,16 @@ class Suffix:
 
 
 @handler
+class Early:
+    """Middleware that says where it runs."""
+
+    priority = 7
+
+    def execute(self, context: Any, call_next: CallNext) -> Any:
+        return call_next(context)
+
+
+@handler
 class Never(Hook):
     """Refuses."""
 

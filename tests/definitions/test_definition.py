@@ -1,14 +1,17 @@
 """Definitions as data: every field acts, names of both kinds are read, and mistakes are named."""
 
+import importlib
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
 import spanhook
-from spanhook import ConfigurationError, Settings
+from spanhook import ConfigurationError, Hooks, Settings
 from spanhook.definitions import HookDefinition, HookRegistry
+from spanhook.telemetry import concealed_for
 from spanhook.testing import recorder
 from tests.definitions import acme_hooks
 from tests.definitions.parts import ACME, call, definition, search
@@ -41,7 +44,7 @@ def test_names_of_the_json_are_the_seeds_and_shorter_ones_are_read_too() -> None
 def test_defaults() -> None:
     one = HookDefinition.model_validate(definition())
     assert one.hook_id.startswith("hook_")
-    assert (one.priority, one.timeout_ms, one.enabled, one.tenant_id, one.fail_mode) == (100, 200.0, True, "", None)
+    assert (one.priority, one.timeout_ms, one.enabled, one.tenant_id, one.fail_mode) == (None, 200.0, True, "", None)
     assert (one.config, one.tags, one.description) == ({}, (), "")
     assert one.created_at.tzinfo is not None
 
@@ -150,7 +153,7 @@ def test_shadow_acts() -> None:
 
 def test_a_definition_may_name_a_hook() -> None:
     made = registry(definition(name="never", handler_ref=f"{ACME}:Never"))
-    assert found(made) == ("Tool call rejected: search is never run", [("never", "reject", "open")])
+    assert found(made) == ("Tool call rejected: search is never run", [("never", "reject", "closed")])
 
 
 def test_a_definition_may_name_a_ready_made_hook() -> None:
@@ -188,3 +191,76 @@ def test_handlers_run() -> None:
     acme_hooks.RAN.clear()
     found(registry(definition()))
     assert acme_hooks.RAN == ["!"]
+
+
+# ------------------------------------------------------------------------------------- what the handler itself brings
+
+
+def made_both_ways(reference: str, config: dict[str, Any], kind: str) -> tuple[Any, Any]:
+    """A ready-made hook as a definition, and by itself."""
+    registry = HookRegistry()
+    entry = registry.register({"name": "same", "event_type": kind, "handler_ref": reference, "config": config})
+    module, _, name = reference.partition(":")
+    return entry, getattr(importlib.import_module(module), name)(**config)
+
+
+@pytest.mark.parametrize(
+    ("reference", "config", "kind", "expected"),
+    [
+        ("spanhook.hooks.rate_limit:RateLimit", {"limit": "1/minute"}, "tool.execute", (60, "closed")),
+        ("spanhook.hooks.tool_policy:ToolPolicy", {"default": "deny"}, "tool.execute.pre", (50, "closed")),
+        ("spanhook.hooks.pii_redaction:PIIRedaction", {}, "llm.call.pre", (0, "closed")),
+        ("spanhook.hooks.circuit_breaker:CircuitBreaker", {}, "llm.call", (80, "open")),
+        ("spanhook.hooks.loop_guard:LoopGuard", {}, "tool.execute.pre", (58, "closed")),
+        ("spanhook.hooks.injection_scan:InjectionScan", {}, "tool.execute.post", (40, "open")),
+    ],
+)
+def test_without_its_own_it_has_those_of_the_handler(
+    reference: str, config: dict[str, Any], kind: str, expected: tuple[int, str]
+) -> None:
+    entry, hook = made_both_ways(reference, config, kind)
+    assert (entry.priority, entry.fail_mode) == expected
+    [bound, *_] = Hooks(hook).bound
+    assert (bound.priority, bound.fail_mode) == expected
+    changed = entry.definition.changed(priority=200, fail_mode="closed")
+    other = HookRegistry().register(changed)
+    assert (other.priority, other.fail_mode) == (200, "closed")
+
+
+def test_middleware_has_100_unless_its_class_says_otherwise() -> None:
+    made = HookRegistry(allowed=[ACME])
+    entry = made.register(definition(hook_id="a"))
+    assert (entry.priority, entry.fail_mode) == (100, "open")
+    entry = made.register(definition(hook_id="b", handler_ref=f"{ACME}:Early"))
+    assert (entry.priority, entry.fail_mode) == (7, "closed")
+    entry = made.update("b", priority=8, fail_mode="open")
+    assert (entry.priority, entry.fail_mode) == (8, "open")
+    assert made.update("b", priority=None).priority == 7
+
+
+def test_a_hook_refuses_in_its_own_words_when_it_fails() -> None:
+    limit = {"limit": "1/minute", "store": "redis://127.0.0.1:1/0"}
+    made = HookRegistry()
+    made.register(
+        {"name": "rate", "event_type": "tool.execute.pre", "handler_ref": "spanhook.hooks.rate_limit:RateLimit"}
+        | {"config": limit}
+    )
+    with recorder(made.hooks) as seen:
+        search([]).invoke(call())
+    [decision] = seen.operations[0].decisions
+    assert (decision.decision, decision.status_code, decision.fail_mode) == ("error", 503, "closed")
+
+
+def test_what_a_hook_does_once_it_does_as_a_definition_too(tmp_path: Path) -> None:
+    made = HookRegistry()
+    for name, reference, event, config in (
+        ("audit", "spanhook.hooks.audit_log:AuditLog", "tool.execute", {"path": str(tmp_path)}),
+        ("redaction", "spanhook.hooks.pii_redaction:PIIRedaction", "llm.call", {}),
+    ):
+        made.register({"name": name, "event_type": event, "handler_ref": reference, "config": config})
+    with recorder(made.hooks):
+        search([]).invoke(call())
+        assert concealed_for("", "write to ada@example.com") != "write to ada@example.com"
+        [path] = tmp_path.iterdir()
+        kinds = [json.loads(line)["kind"] for line in path.read_text().splitlines()]
+    assert kinds.count("operation") == 1

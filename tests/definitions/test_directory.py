@@ -17,7 +17,7 @@ config: {{text: "?"}}
 """
 TWO = f"""
 - {{hook_id: a, name: a, event_type: tool.execute.pre, handler_ref: "{ACME}:Suffix"}}
-- {{hook_id: b, name: b, event: tool.execute.pre, handler_ref: "{ACME}:Never", enabled: false}}
+- {{hook_id: b, name: b, event: tool.execute.pre, handler_ref: "{ACME}:Never", priority: 100, enabled: false}}
 """
 
 

@@ -79,7 +79,7 @@ def test_a_refusal_is_a_success_of_the_hook_and_the_chains_abort() -> None:
         (entry,) = execution_log.entries()
     assert (entry.aborted, entry.abort_reason) == (True, "unpaid")
     assert entry.hook_results[-1] == HookResult(
-        "gate 1", True, {"status_code": 402}, "unpaid", entry.hook_results[-1].duration_ms, "reject"
+        "gate 1", True, {"status_code": 402}, "unpaid", entry.hook_results[-1].duration_ms, "reject", "closed"
     )
 
 

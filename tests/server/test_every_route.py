@@ -34,16 +34,16 @@ ROWS: dict[tuple[str, str], tuple[str | None, Any]] = {
     ("GET", "/v1/hooks/{hook_id}"): ("hooks:read", None),
     ("PUT", "/v1/hooks/{hook_id}"): ("hooks:manage", {"priority": 1}),
     ("DELETE", "/v1/hooks/{hook_id}"): ("hooks:manage", None),
-    ("PUT", "/v1/hooks/{hook_id}/toggle"): ("hooks:manage", None),
+    ("PUT", "/v1/hooks/{hook_id}/toggle"): ("hooks:manage", {"enabled": False}),
     ("POST", "/v1/hooks/{hook_id}/test"): ("hooks:manage", {"sample_context": {}}),
     ("GET", "/v1/hooks/{hook_id}/history"): ("hooks:read", None),
     ("GET", "/v1/sync"): ("hooks:sync", None),
     ("POST", "/v1/sync/reports"): ("hooks:sync", {"process_id": "1"}),
     ("GET", "/v1/processes"): ("hooks:read", None),
-    ("GET", "/v1/policy"): ("hooks:admin", None),
-    ("PUT", "/v1/policy"): ("hooks:admin", {"content": ""}),
-    ("GET", "/v1/policy/history"): ("hooks:admin", None),
-    ("POST", "/v1/policy/rollback"): ("hooks:admin", {"version": 1}),
+    ("GET", "/v1/policy"): ("policies:manage", None),
+    ("PUT", "/v1/policy"): ("policies:manage", {"content": ""}),
+    ("GET", "/v1/policy/history"): ("policies:manage", None),
+    ("POST", "/v1/policy/rollback"): ("policies:manage", {"version": 1}),
     ("GET", "/v1/approvals"): ("approvals:decide", None),
     ("GET", "/v1/approvals/{id}"): ("approvals:decide", None),
     ("POST", "/v1/approvals/{id}/approve"): ("approvals:decide", {}),
@@ -236,7 +236,7 @@ def test_nobody_gets_in_with_forged_credentials(server: Served, theirs: str, row
 @pytest.mark.parametrize("row", GUARDED, ids=" ".join)
 def test_nobody_gets_in_with_other_scopes(server: Served, theirs: str, row: tuple[str, str]) -> None:
     needed = EVERY[row][0]
-    enough = [one for one in SCOPES if needed in scopes_of([one])]
+    enough = [one for one in SCOPES if needed in scopes_of([one], operator=True)]
     others = [one for one in SCOPES if one not in enough]
     for scopes in (*([one] for one in others), others, [], ["*"], [f"{needed} "[:-2]], ["HOOKS:ADMIN"]):
         for tenant in ("globex", "the operators"):
@@ -253,7 +253,7 @@ NAMED = [row for row in GUARDED if "{" in row[1]]
 @pytest.mark.parametrize("row", NAMED, ids=" ".join)
 def test_nobody_gets_at_what_is_anothers(server: Served, theirs: str, row: tuple[str, str]) -> None:
     for tenant, scopes in itertools.product(("acme", "globex2", "GLOBEX", "globex ", "%"), (SCOPES, ["hooks:admin"])):
-        if EVERY[row][0] in scopes_of(scopes):
+        if EVERY[row][0] in scopes_of(scopes, operator=False):
             assert ask(server, row, bearer(token(tenant, scopes)), hook_id=theirs) == (404, "not_found"), tenant
     mine = server.client.get(f"/v1/hooks/{theirs}", headers=bearer(token("globex", ["hooks:read"])))
     assert (mine.status_code, mine.json()["version"]) == (200, 1)

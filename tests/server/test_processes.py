@@ -18,7 +18,7 @@ def anyio_backend() -> str:
 
 
 def principal(tenant: str) -> Principal:
-    return Principal("ada", tenant, False, scopes_of(["hooks:sync", "hooks:read"]), "key")
+    return Principal("ada", tenant, False, scopes_of(["hooks:sync", "hooks:read"], operator=False), "key")
 
 
 def facts(**given: Any) -> dict[str, Any]:

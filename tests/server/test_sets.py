@@ -13,7 +13,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from spanhook.control_plane import SetError, opened
 from spanhook.definitions import HookDefinition
 from spanhook.errors import ConfigurationError
-from spanhook.server import LOCAL, Principal
+from spanhook.server import LOCAL, Principal, ServerSettings
+from spanhook.server.handlers import Handlers
 from spanhook.server.hook_store import HookStore
 from spanhook.server.policy_store import PolicyStore
 from spanhook.server.scopes import scopes_of
@@ -29,7 +30,7 @@ def anyio_backend() -> str:
 
 
 def principal(tenant: str) -> Principal:
-    return Principal("ada", tenant, False, scopes_of(["hooks:admin", "hooks:sync"]), "key")
+    return Principal("ada", tenant, False, scopes_of(["hooks:admin", "hooks:sync"], operator=not tenant), "key")
 
 
 def definition(name: str, tenant: str = "") -> HookDefinition:
@@ -43,6 +44,7 @@ def definition(name: str, tenant: str = "") -> HookDefinition:
     return HookDefinition.model_validate(fields)
 
 
+HANDLERS = Handlers(ServerSettings())
 POLICY = "version: 1\n{settings}\npolicies: [{{use: tool_policy, id: {id}, with: {{default: deny}}}}]"
 
 
@@ -55,7 +57,7 @@ async def names(sets: Sets, tenant: str) -> tuple[list[str], list[tuple[str, lis
 
 
 async def test_a_tenants_set_has_its_own_hooks_and_those_for_all(database: Database) -> None:
-    hooks, policies, sets = HookStore(database), PolicyStore(database), Sets(database, None)
+    hooks, policies, sets = HookStore(database), PolicyStore(database, HANDLERS), Sets(database, None)
     for name, tenant in (("everybody's", ""), ("acme's", "acme"), ("globex's", "globex")):
         await hooks.create(LOCAL, definition(name, tenant))
         text = POLICY.format(settings=f"settings: {{chain_timeout_ms: {len(name) * 100}}}", id=name[:-2])
@@ -82,7 +84,7 @@ async def test_a_tenants_set_has_its_own_hooks_and_those_for_all(database: Datab
 
 
 async def test_a_tenants_policies_are_for_its_own_operations(database: Database) -> None:
-    await PolicyStore(database).put(principal("acme"), None, POLICY.format(settings="", id="a"), "", None)
+    await PolicyStore(database, HANDLERS).put(principal("acme"), None, POLICY.format(settings="", id="a"), "", None)
     for who in (principal("acme"), LOCAL):
         (group,) = opened((await Sets(database, None).of(who)).content, None).policies
         assert [one["tenant_id"] for one in group["policies"]] == ["acme"]
@@ -91,7 +93,7 @@ async def test_a_tenants_policies_are_for_its_own_operations(database: Database)
 async def test_a_disabled_definition_is_in_no_set(database: Database) -> None:
     hooks, sets = HookStore(database), Sets(database, None)
     made = await hooks.create(LOCAL, definition("a"))
-    await hooks.toggle(LOCAL, made.definition.hook_id)
+    await hooks.enable(LOCAL, made.definition.hook_id, enabled=False)
     assert (await names(sets, "acme"))[0] == []
 
 
@@ -121,7 +123,7 @@ async def test_a_set_stays_the_same_until_something_changes(database: Database) 
 
 
 async def test_no_set_is_half_of_a_change(database: Database) -> None:
-    hooks, policies = HookStore(database), PolicyStore(database)
+    hooks, policies = HookStore(database), PolicyStore(database, HANDLERS)
 
     async def change(text: str) -> None:
         await policies.put(LOCAL, "", text, "", None)

@@ -114,7 +114,7 @@ def create_key(
 ) -> int:
     """Create the API key NAME and print it. It is shown only once."""
     from spanhook.errors import ConfigurationError
-    from spanhook.server import LOCAL, KeyStore
+    from spanhook.server import LOCAL, OF_TENANTS, OPERATORS, KeyStore
 
     if bool(tenant) == operator:
         raise ConfigurationError("give one of --tenant ID and --operator")
@@ -129,6 +129,11 @@ def create_key(
     else:
         click.echo(text)
         click.echo("Keep it now: only a hash of it is stored.", err=True)
+    if tenant and OPERATORS in wanted:
+        click.echo(
+            f"{OPERATORS} is for operators: the key of tenant {tenant!r} has {' and '.join(OF_TENANTS)} in its place.",
+            err=True,
+        )
     return 0
 
 

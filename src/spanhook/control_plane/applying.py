@@ -1,6 +1,6 @@
 """Makes hooks of a set, and activates them in place of those of the set before: all of them or none."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -10,8 +10,9 @@ from spanhook.config import SHARED_SETTINGS, Follower, built_policies
 from spanhook.control_plane.sets import HookSet
 from spanhook.definitions import HookDefinition, HookRegistry
 from spanhook.errors import ConfigurationError, Reject
-from spanhook.gating import Hooks
+from spanhook.gating import Hook, Hooks, Limits
 from spanhook.model import Operation
+from spanhook.telemetry import telemetry
 
 GATE = "spanhook.control_plane"
 """The name of the hook that refuses everything until there is a set."""
@@ -78,13 +79,21 @@ class Applier:
         before, missing = self.now, dict[str, str]()
         registry = HookRegistry()
         missing.update(registry.adopt(_definitions(given, missing), before.definitions))
+        of_tenants = [one for one in registry.registered(enabled=True) if one.tenant_id]
+        own = [function for one in of_tenants for function in one.functions]
         hooks, policies = [registry.hooks], dict[str, tuple[Any, ...]]()
         for group in given.policies:
             tenant, listed = _group(group)
             built, unusable = built_policies(self._follower.file, listed, before.policies.get(tenant, ()))
-            policies[tenant] = built
             missing.update({_named(tenant, one): why for one, why in unusable.items()})
+            if tenant:
+                built, many = _within_limits(built, [one for one in own if one.tenant_id == tenant])
+                missing.update({_named(tenant, one): why for one, why in many.items()})
+                own += [one.hook for one in built]
+            policies[tenant] = built
             hooks.append(Hooks(*(one.hook for one in built)))
+        for hook in own:
+            hook._last = True  # what a tenant has added decides behind what is for all tenants
         self._activate(Applied(tuple(hooks), given, registry, policies, missing), given.settings)
         return self.now
 
@@ -113,6 +122,23 @@ def _definitions(given: HookSet, missing: dict[str, str]) -> list[HookDefinition
 def _group(group: Any) -> tuple[str, list[Any]]:
     known = cast("dict[str, Any]", group) if isinstance(group, dict) else {}
     return str(known.get("tenant_id", "")), list(known.get("policies") or ())
+
+
+def _within_limits(built: tuple[Any, ...], others: Sequence[Hook]) -> tuple[tuple[Any, ...], dict[str, str]]:
+    """The policies of a tenant that one event may have beside its other hooks, and why the others are left out.
+
+    With more, no set could be activated, and what is for all tenants would not be either.
+    """
+    limits = Limits(max_per_event=telemetry.settings.max_per_event)
+    kept, many = list[Any](), dict[str, str]()
+    for one in built:
+        try:
+            limits.check(Hooks(*others, *(each.hook for each in kept), one.hook).bound)
+        except ConfigurationError as error:
+            many[one.policy.id] = str(error)
+        else:
+            kept.append(one)
+    return tuple(kept), many
 
 
 def _named(tenant: str, policy: str) -> str:

@@ -120,6 +120,7 @@ def _entry(entry: HookExecutionLog) -> dict[str, Any]:
                 "hook_name": one.hook_name[:_LONGEST_NAME],
                 "decision": one.decision,
                 "success": one.success,
+                "fail_mode": one.fail_mode,
                 "duration_ms": one.duration_ms,
                 "error": said(one.error, in_full or one.success),
                 "status_code": cast("int", one.data.get("status_code", 0)),

@@ -1,6 +1,7 @@
 """Builds the hooks that the chain runs from registered handlers."""
 
 from collections.abc import Callable, Collection, Iterator
+from itertools import chain, repeat
 from typing import Any, cast
 
 from spanhook.definitions.contexts import AGENT_MODEL
@@ -13,6 +14,7 @@ from spanhook.gating import (
     AROUND,
     BEFORE,
     ERROR,
+    Auditor,
     Bound,
     ChainRun,
     FunctionHook,
@@ -20,8 +22,9 @@ from spanhook.gating import (
     HookResult,
     HookSettings,
     ResultListener,
+    TextFilter,
 )
-from spanhook.model import Operation
+from spanhook.model import DecisionRecord, Operation
 
 _METHODS = {"before": BEFORE, "around": AROUND, "after": AFTER, "on_error": ERROR}
 _OF_PHASE = {
@@ -62,6 +65,51 @@ class RegisteredFunction(FunctionHook):
         self._listeners, self._together = listeners, together
 
 
+class RegisteredMethod(RegisteredFunction):
+    """One method of a registered ``Hook``, which stays responsible for what else it does as a hook.
+
+    Args:
+        handler: The hook.
+        *args: As for ``RegisteredFunction``.
+        **kwargs: As for ``RegisteredFunction``.
+    """
+
+    def __init__(self, handler: Hook, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._handler, self.window = handler, handler.window
+        self._budgeted, self._not_replayed = handler._budgeted, handler._not_replayed
+
+    def text_filter(self, op: Operation) -> TextFilter:
+        return self._handler.text_filter(op)
+
+    def _fails_with(self, error: Exception, reason: str, status_code: int) -> Exception:
+        return self._handler._fails_with(error, reason, status_code)
+
+
+class _Concealing(RegisteredMethod):
+    def conceal(self, text: str) -> str:
+        return self._handler.conceal(text)
+
+
+class _Auditing(RegisteredMethod, Auditor):
+    def ended(self, op: Operation) -> None:
+        cast("Auditor", self._handler).ended(op)
+
+    def decided(self, op: Operation, decision: DecisionRecord) -> None:
+        cast("Auditor", self._handler).decided(op, decision)
+
+
+class _ConcealingAndAuditing(_Concealing, _Auditing):
+    pass
+
+
+def _class_for(handler: Hook) -> type[RegisteredMethod]:
+    """The class of a hook's first method: it also has what a hook does once, whatever the number of its methods."""
+    if type(handler).conceal is Hook.conceal:
+        return _Auditing if isinstance(handler, Auditor) else RegisteredMethod
+    return _ConcealingAndAuditing if isinstance(handler, Auditor) else _Concealing
+
+
 def note(_chain: ChainRun, bound: Bound, result: HookResult, before: HookResult | None) -> None:
     """Count the result of a registered hook: once, in however many registries there are hooks of its event."""
     hook = bound.hook
@@ -94,27 +142,19 @@ def functions_of(
         ConfigurationError: It does nothing at this event, or a setting cannot be used.
     """
     kind, phase = split_event(event)
+    made_with = getattr(handler, "_made_with", None)
+    given: dict[str, Any] = {"hook_id": hook_id, "figures": figures, "listeners": listeners, "made_with": made_with}
     if isinstance(handler, Hook):
-        found = list(_methods(handler, event, phase))
         own = {name: getattr(handler, name) for name in HookSettings.__annotations__}
         settings = cast("HookSettings", {**own, **settings})
-    else:
-        form = form_of(phase, concurrent=concurrent)
-        found = [(form, carried(handler, event, form))]
-    return [
-        RegisteredFunction(
-            form,
-            function,
-            (kind,),
-            settings,
-            hook_id=hook_id,
-            figures=figures,
-            listeners=listeners,
-            together=concurrent and form == AFTER,
-            made_with=getattr(handler, "_made_with", None),
-        )
-        for form, function in found
-    ]
+        classes = chain([_class_for(handler)], repeat(RegisteredMethod))
+        return [
+            cls(handler, form, function, (kind,), settings, together=concurrent and form == AFTER, **given)
+            for cls, (form, function) in zip(classes, _methods(handler, event, phase), strict=False)
+        ]
+    form = form_of(phase, concurrent=concurrent)
+    function = carried(handler, event, form)
+    return [RegisteredFunction(form, function, (kind,), settings, together=concurrent and form == AFTER, **given)]
 
 
 def _methods(hook: Hook, event: str, phase: str) -> Iterator[tuple[str, Callable[..., Any]]]:

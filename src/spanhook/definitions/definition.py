@@ -55,13 +55,14 @@ class HookDefinition(BaseModel):
         description: A description for readers.
         event_type: The event, such as ``tool.execute.pre``, or a kind for a hook around the whole call; also read from
             ``event``.
-        priority: 0 to 1000, low first. Below 100 a hook fails closed unless ``fail_mode`` says otherwise.
+        priority: 0 to 1000, low first; ``None`` for the handler's own, which for middleware is 100 unless it has one.
         handler_ref: The class, as ``module:Name``; see ``HookRegistry``.
         timeout_ms: Milliseconds of its own time per operation, up to 5000.
         enabled: Whether it runs.
         tenant_id: Only operations of this tenant; empty for all. Also read from ``tenant``.
         config: Settings of the handler, validated by its ``Config``.
-        fail_mode: What happens if it fails: ``closed`` refuses, ``open`` continues; ``None`` depends on the priority.
+        fail_mode: What happens if it fails: ``closed`` refuses, ``open`` continues; ``None`` for the handler's own, or
+            by priority if it has none: closed below 100.
         mode: ``shadow`` runs it beside the call: what it would have done is recorded but not done.
         log_executions: Record the hooks of its event in the execution log, whatever the settings say.
         tags: Tags for readers and tools.
@@ -79,7 +80,7 @@ class HookDefinition(BaseModel):
     name: str = Field(min_length=1, max_length=200)
     description: str = ""
     event_type: Annotated[str, AfterValidator(_event)] = Field(validation_alias=AliasChoices("event_type", "event"))
-    priority: int = Field(default=100, ge=0, le=1000, strict=True)
+    priority: int | None = Field(default=None, ge=0, le=1000, strict=True)
     handler_ref: Annotated[str, AfterValidator(_reference)]
     timeout_ms: float = Field(default=200.0, gt=0, le=5000, allow_inf_nan=False)
     enabled: bool = Field(default=True, strict=True)

@@ -16,10 +16,12 @@ from spanhook.definitions.handler_refs import AllowList
 from spanhook.definitions.middleware import Middleware, check
 from spanhook.definitions.statistics import Figures, RegistryStatistics
 from spanhook.errors import ConfigurationError
-from spanhook.gating import Hook, HookSettings, execution_log
+from spanhook.gating import FailMode, Hook, HookSettings, bindings, execution_log
 
 _ATTRIBUTES = ("hook_id", "name", "event_type", "priority", "enabled", "tenant_id", "timeout_ms", "fail_mode")
 _SETTINGS = (*_ATTRIBUTES, "mode", "log_executions")
+MIDDLEWARE_PRIORITY = 100
+"""The priority of middleware that has none of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,9 @@ class RegisteredHook:
     """One hook of a registry.
 
     Attributes:
-        hook_id, name, event_type, priority, tenant_id, enabled: As in ``HookDefinition``.
+        hook_id, name, event_type, tenant_id, enabled: As in ``HookDefinition``.
+        priority: Where it runs; the handler's own if the definition has none. The lowest, if its methods differ.
+        fail_mode: What happens if it fails there, unless the settings of the process say ``closed`` for all.
         handler: What runs: an object with ``execute``, or a ``Hook``.
         definition: Its definition; ``None`` if an object was registered.
     """
@@ -36,6 +40,7 @@ class RegisteredHook:
     name: str
     event_type: str
     priority: int
+    fail_mode: FailMode
     tenant_id: str
     enabled: bool
     handler: Hook | Middleware
@@ -169,15 +174,20 @@ class Entering:
             check(handler, given.name)
         settings: HookSettings = {
             "name": given.name,
-            "priority": given.priority,
             "tenant_id": given.tenant_id,
             "mode": given.mode,
             "body": getattr(handler, "body", False) is True,
         }
         if "timeout_ms" in given.model_fields_set:  # otherwise the settings apply
             settings["timeout"] = given.timeout_ms / 1000
-        if given.fail_mode is not None:
-            settings["fail_mode"] = given.fail_mode
+        for setting in ("priority", "fail_mode"):
+            value = getattr(given, setting)
+            if value is None and not isinstance(handler, Hook):  # a Hook's own settings apply by themselves
+                value = getattr(handler, setting, None)
+            if value is not None:
+                settings[setting] = value
+        if not isinstance(handler, Hook):
+            settings.setdefault("priority", MIDDLEWARE_PRIORITY)
         listeners = (note, execution_log.note) if given.log_executions else (note,)
         functions = functions_of(
             handler,
@@ -188,11 +198,13 @@ class Entering:
             figures,
             concurrent=given.event_type in self._concurrent,
         )
+        first = min((one for function in functions for one in bindings(function, "")), key=lambda one: one.priority)
         return RegisteredHook(
             given.hook_id,
             given.name,
             given.event_type,
-            given.priority,
+            first.priority,
+            first.fail_mode,
             given.tenant_id,
             given.enabled,
             handler,

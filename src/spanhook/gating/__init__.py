@@ -7,7 +7,18 @@ from spanhook.gating._refusals import again
 from spanhook.gating._topics import parse_event
 from spanhook.gating._waiting import Told, tell_waiting, waiting
 from spanhook.gating.auditing import Auditor, in_shadow, tell_decided, tell_ended
-from spanhook.gating.binding import AFTER, AFTER_NEXT, AROUND, BEFORE, BEFORE_NEXT, ERROR, WATCH, WRAP, Bound
+from spanhook.gating.binding import (
+    AFTER,
+    AFTER_NEXT,
+    AROUND,
+    BEFORE,
+    BEFORE_NEXT,
+    ERROR,
+    WATCH,
+    WRAP,
+    Bound,
+    bindings,
+)
 from spanhook.gating.chain import Chain
 from spanhook.gating.conclusion import conclude
 from spanhook.gating.conditions import Condition, Facts, compile_condition, references, united
@@ -16,7 +27,7 @@ from spanhook.gating.emitting import emit_event
 from spanhook.gating.estimating import estimated_cost
 from spanhook.gating.fast_path import Passed, leave_fast, pass_fast
 from spanhook.gating.handlers import EXPECTED, Marked, find, handler, handler_of, make, named, set_up, validated
-from spanhook.gating.hook import UNSET, FunctionHook, Hook, HookSettings, bridge
+from spanhook.gating.hook import UNSET, FailMode, FunctionHook, Hook, HookSettings, bridge
 from spanhook.gating.limits import Limits
 from spanhook.gating.loader import check_file, is_path, load_hooks, load_object, module_at
 from spanhook.gating.log import (
@@ -67,6 +78,7 @@ __all__ = [
     "Enforcement",
     "ExecutionLog",
     "Facts",
+    "FailMode",
     "FunctionHook",
     "Gauge",
     "Hook",
@@ -96,6 +108,7 @@ __all__ = [
     "Window",
     "Windowed",
     "again",
+    "bindings",
     "bridge",
     "chain_of",
     "check_file",

@@ -98,6 +98,7 @@ class Hook(SpanProcessor):
         yield from ()
 
     _budgeted = True
+    _last = False
     """Whether its time counts towards the chain's budget; such hooks are skipped once that budget is spent."""
 
     _made_with: Any = None

@@ -7,12 +7,13 @@ phase of one operation: the hooks that ran before its call, or the hooks that ra
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from spanhook.errors import Reject
 from spanhook.gating.binding import Bound
+from spanhook.gating.hook import FailMode
 from spanhook.model import HookMode, Record, clock, exact_text
 from spanhook.semconv import Decision, Phase
 
@@ -32,6 +33,7 @@ class HookResult:
         error: Why it failed or refused; empty if neither.
         duration_ms: The hook's own time in milliseconds, without the code that it called next.
         decision: Its decision, such as ``allow`` or ``reject``.
+        fail_mode: What its failure means: ``open`` or ``closed``.
     """
 
     hook_name: str
@@ -40,6 +42,7 @@ class HookResult:
     error: str = ""
     duration_ms: float = 0.0
     decision: str = "allow"
+    fail_mode: FailMode = "open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +147,7 @@ class ChainRun:
                 ran, before = self._results[index]
                 if ran is bound and before.decision in _ANSWERS:
                     spent = before.duration_ms + result.duration_ms
-                    merged = HookResult(before.hook_name, True, before.data, "", spent, before.decision)
+                    merged = replace(before, success=True, error="", duration_ms=spent)
                     self._results[index] = bound, merged
                     return merged, before
         self._results.append((bound, result))
@@ -196,11 +199,12 @@ def chain_of(op: Record, phase: Phase) -> ChainRun | None:
 def _result(op: Record, bound: Bound, decision: Decision, spent_ns: int) -> HookResult:
     spent = spent_ns / 1e6
     if decision == "allow":
-        return HookResult(bound.name, True, duration_ms=spent)
+        return HookResult(bound.name, True, duration_ms=spent, fail_mode=bound.fail_mode)
     last = op.decisions[-1]
     said = "" if decision in _ANSWERS else str(last.reason)
     data = {"status_code": last.status_code} if last.status_code else {}
-    return HookResult(bound.name, decision not in ("error", "timeout"), data, said, spent, decision)
+    success = decision not in ("error", "timeout")
+    return HookResult(bound.name, success, data, said, spent, decision, bound.fail_mode)
 
 
 class ExecutionLog:

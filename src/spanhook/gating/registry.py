@@ -168,7 +168,7 @@ class Registry:
 
     def _plan(self, bound: list[Bound]) -> None:
         unique = list({(id(one.hook), one.form, id(one.function)): one for one in bound}.values())
-        ranked = sorted(enumerate(unique), key=lambda item: (item[1].priority, bool(item[1].tenant_id), item[0]))
+        ranked = sorted(enumerate(unique), key=_place)
         ordered = self._ordered = [self.limits.applied(one) for _, one in ranked]
         self.auditors = auditors_of(ordered) if self.mode != "off" else ()
         self.members = frozenset(id(one.hook) for one in ordered)
@@ -267,6 +267,12 @@ class Registry:
                 ((id(one.hook), one.priority) for source in self._sources for one in source.bound), reverse=True
             )
         return dict(found)
+
+
+def _place(item: tuple[int, Bound]) -> tuple[bool, int, bool, int]:
+    """What the order of hooks goes by; the number is that of registration."""
+    number, bound = item
+    return bound.hook._last, bound.priority, bool(bound.tenant_id), number
 
 
 def _phases(functions: Iterable[Bound]) -> tuple[Phase, ...]:

@@ -50,6 +50,7 @@ def decision_entry(decision: DecisionRecord) -> dict[str, Any]:
         "reason": encodable(str(decision.reason)),
         "status_code": decision.status_code,
         "mode": decision.mode,
+        "fail_mode": decision.fail_mode,
         "time_ns": decision.time_ns,
     }
 

@@ -33,12 +33,14 @@ from spanhook.server.job_events import tell_of_job  # noqa: E402
 from spanhook.server.key_store import ApiKey, KeyStore  # noqa: E402
 from spanhook.server.login import Login  # noqa: E402
 from spanhook.server.running import serve  # noqa: E402
-from spanhook.server.scopes import LOCAL, SCOPES, Principal, Scope  # noqa: E402
+from spanhook.server.scopes import LOCAL, OF_TENANTS, OPERATORS, SCOPES, Principal, Scope  # noqa: E402
 from spanhook.server.settings import ServerSettings, Tokens, read_settings  # noqa: E402
 from spanhook.server.webhook_outbox import publish  # noqa: E402
 
 __all__ = [
     "LOCAL",
+    "OF_TENANTS",
+    "OPERATORS",
     "SCOPES",
     "ApiKey",
     "KeyStore",

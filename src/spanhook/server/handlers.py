@@ -2,15 +2,25 @@
 
 import asyncio
 import importlib
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic.errors import PydanticUserError
 
 from spanhook.definitions import AllowList, HookDefinition, HookRegistry
 from spanhook.errors import ConfigurationError
+from spanhook.gating import find
 from spanhook.server.problems import Problem
 from spanhook.server.scopes import Principal
 from spanhook.server.settings import ServerSettings
+
+BEYOND = (
+    "can reach files, servers or the environment, and needs the scope hooks:admin of an operator, who may also list it "
+    "in the setting tenant_handlers"
+)
+
+
+_COUNTING = ("budget", "rate_limit")
 
 
 class Handlers:
@@ -35,16 +45,27 @@ class Handlers:
                 "handler_not_allowed",
                 f"handler_ref {definition.handler_ref!r} is not allowed; allowed: {', '.join(self._all.entries)}",
             )
-        if not principal.may("hooks:admin") and not self._of_tenants.allows(definition.handler_ref):
-            raise Problem(
-                "scope_missing",
-                f"handler_ref {definition.handler_ref!r} can reach files, servers or the environment, and needs the "
-                "scope hooks:admin",
-            )
+        if not self.is_for(principal, definition.handler_ref):
+            raise Problem("scope_missing", f"handler_ref {definition.handler_ref!r} {BEYOND}")
         try:
             await asyncio.to_thread(self._make, definition)
         except ConfigurationError as error:
             raise Problem("invalid", str(error)) from None
+
+    def is_for(self, principal: Principal, reference: str) -> bool:
+        """Whether a caller may use a handler: one without ``hooks:admin`` only those that reach nothing outside."""
+        return principal.may("hooks:admin") or self._of_tenants.allows(reference)
+
+    async def takes(self, principal: Principal, policy: Mapping[str, Any]) -> bool:
+        """Whether a caller may have a policy. Counters may be in any store that processes name themselves."""
+        given: Any = policy.get("with") or {}
+        if policy["use"] in _COUNTING and "://" not in str(given.get("store", "")):
+            return True
+        try:
+            cls = await asyncio.to_thread(find, policy["use"])
+        except ConfigurationError:
+            return False
+        return self.is_for(principal, f"{cls.__module__}:{cls.__name__}")
 
     async def schema(self, reference: str) -> dict[str, Any] | None:
         """The JSON schema of a handler's settings; ``None`` if it takes none.
@@ -59,8 +80,7 @@ class Handlers:
     async def choices(self, principal: Principal) -> list[str]:
         """References to the handlers that are known by name, and that the caller may use."""
         found = await asyncio.to_thread(self._choices)
-        admin = principal.may("hooks:admin")
-        return [one for one in found if admin or self._of_tenants.allows(one)]
+        return [one for one in found if self.is_for(principal, one)]
 
     def _schema(self, reference: str) -> dict[str, Any] | None:
         try:

@@ -125,19 +125,22 @@ class HookStore:
             await _check_size(connection, definition.tenant_id)
             return after
 
-    async def toggle(self, principal: Principal, hook_id: str) -> StoredHook:
-        """Enable a disabled definition, or disable an enabled one.
+    async def enable(self, principal: Principal, hook_id: str, *, enabled: bool) -> StoredHook:
+        """Enable or disable a definition. If it is so already, nothing changes.
 
         Raises:
             Problem: There is none, or it is not the caller's to change.
         """
         async with self._database.writing() as connection:
             before = await _changeable(connection, principal, hook_id)
+            if before.definition.enabled == enabled:
+                return before
             await revise(connection, before.definition.tenant_id)
             before = await _changeable(connection, principal, hook_id)
-            definition = before.definition.changed(enabled=not before.definition.enabled)
-            action: Action = "enable" if definition.enabled else "disable"
-            return await _stored(connection, principal, action, before, definition)
+            if before.definition.enabled == enabled:  # somebody else was first
+                return before
+            action: Action = "enable" if enabled else "disable"
+            return await _stored(connection, principal, action, before, before.definition.changed(enabled=enabled))
 
     async def delete(self, principal: Principal, hook_id: str) -> StoredHook:
         """Delete a definition. Its history stays.
@@ -178,14 +181,17 @@ class HookStore:
         return [change(row) for row in rows[:limit]], more
 
 
+FOR_ALL = "hooks for all tenants are the operator's: they need the scope hooks:admin, which no caller with a tenant has"
+
+
 def sees_all_of(principal: Principal, definition: HookDefinition) -> bool:
     """Whether the caller may see a whole definition, not just that there is one."""
-    return principal.sees(definition.tenant_id) or (not definition.tenant_id and principal.may("hooks:admin"))
+    return principal.sees(definition.tenant_id)
 
 
 def _check_owner(principal: Principal, tenant: str) -> None:
     if not tenant and not principal.may("hooks:admin"):
-        raise Problem("scope_missing", "hooks for all tenants need the scope hooks:admin")
+        raise Problem("scope_missing", FOR_ALL)
     if tenant and not principal.sees(tenant):
         raise Problem("not_found", f"there is no tenant {tenant!r} here")
 

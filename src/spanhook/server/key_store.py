@@ -10,7 +10,7 @@ from sqlalchemy import RowMapping, insert, select, update
 from spanhook.errors import ConfigurationError, StoreError
 from spanhook.server.audit import record
 from spanhook.server.keys import is_secret, new_key
-from spanhook.server.scopes import SCOPES, Principal, Scope, scopes_of
+from spanhook.server.scopes import OF_TENANTS, OPERATORS, SCOPES, Principal, Scope, scopes_of
 from spanhook.store.control import Database, tables
 
 _table = tables.api_keys
@@ -54,7 +54,7 @@ class KeyStore:
             by: Who creates it.
             name: What it is for.
             tenant: The tenant of its bearer; empty for an operator.
-            scopes: What its bearer may do.
+            scopes: What its bearer may do. In place of ``hooks:admin``, a tenant's key has the scopes of tenants.
             days: After how many days it expires; ``None`` for never.
 
         Returns:
@@ -69,9 +69,11 @@ class KeyStore:
         if unknown or not given:
             said = f"there is no scope {unknown[0]!r}" if unknown else "a key needs a scope"
             raise ConfigurationError(f"{said}; scopes are {', '.join(SCOPES)}")
+        if tenant and OPERATORS in given:
+            given = [one for one in given if one != OPERATORS] + list(OF_TENANTS)
         key, now = new_key(), time.time_ns()
         expires = now + days * 86400 * 1_000_000_000 if days is not None else 0
-        kept = ApiKey(key.key_id, name, tenant, scopes_of(given), now, expires, 0, 0)
+        kept = ApiKey(key.key_id, name, tenant, scopes_of(given, operator=not tenant), now, expires, 0, 0)
         async with self._database.writing() as connection:
             await connection.execute(
                 insert(_table).values(
@@ -157,7 +159,7 @@ def _of(row: RowMapping) -> ApiKey:
         row["key_id"],
         row["name"],
         row["tenant_id"],
-        scopes_of(row["scopes"] or ()),
+        scopes_of(row["scopes"] or (), operator=not row["tenant_id"]),
         row["created_ns"],
         row["expires_ns"],
         row["revoked_ns"],

@@ -13,10 +13,11 @@ from spanhook.config import Shared, checked_policies, read_policies
 from spanhook.errors import ConfigurationError, ConfigurationFileError
 from spanhook.server.audit import record
 from spanhook.server.cursors import cursor_of, position
+from spanhook.server.handlers import BEYOND, Handlers
 from spanhook.server.masking import masked
 from spanhook.server.problems import Mistake, Problem
 from spanhook.server.revisions import revise
-from spanhook.server.scopes import Principal
+from spanhook.server.scopes import OPERATORS, Principal
 from spanhook.store.control import Database, tables
 
 _table = tables.policies
@@ -46,10 +47,15 @@ class PolicyVersion:
 
 
 class PolicyStore:
-    """The policies of a database. All methods raise ``StoreError`` if it cannot be used now."""
+    """The policies of a database. All methods raise ``StoreError`` if it cannot be used now.
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    Args:
+        database: The database.
+        handlers: Which handlers a caller may use.
+    """
+
+    def __init__(self, database: Database, handlers: Handlers) -> None:
+        self._database, self._handlers = database, handlers
 
     async def current(self, principal: Principal, tenant: str | None) -> PolicyVersion:
         """The policy in force.
@@ -71,10 +77,11 @@ class PolicyStore:
                 expected.
         """
         whose = _whose(principal, tenant)
-        await _check(whose, content)
+        shared = await _check(whose, content)
         async with self._database.writing() as connection:
             await revise(connection, whose)
             before = await _current(connection, whose)
+            await self._check_rights(principal, before, shared)
             if expected is not None and before.version != expected:
                 raise Problem("conflict", f"version {before.version} is in force, not {expected}; read it again")
             return await _add(connection, principal, "policy.put", whose, content, comment)
@@ -91,10 +98,11 @@ class PolicyStore:
             row = (await connection.execute(query)).mappings().first()
         if row is None:
             raise Problem("not_found", f"there is no version {version} here")
-        await _check(whose, row["content"])
+        shared = await _check(whose, row["content"])
         comment = comment or f"back to version {version}"
         async with self._database.writing() as connection:
             await revise(connection, whose)
+            await self._check_rights(principal, await _current(connection, whose), shared)
             return await _add(connection, principal, "policy.rollback", whose, row["content"], comment)
 
     async def history(
@@ -114,6 +122,29 @@ class PolicyStore:
         more = cursor_of(rows[limit - 1]["version"]) if len(rows) > limit else ""
         return [_version(row) for row in rows[:limit]], more
 
+    async def _check_rights(self, principal: Principal, before: PolicyVersion, shared: Shared) -> None:
+        """Refuse what only an operator may change: all but the policies, and policies that reach outside.
+
+        What the version in force has of these may stay.
+
+        Raises:
+            Problem: The caller may not change it so.
+        """
+        if principal.may(OPERATORS):
+            return
+        now = await policies_in(before.content)
+        names = {*now.settings, *shared.settings}
+        changed = sorted(one for one in names if now.settings.get(one) != shared.settings.get(one))
+        if changed:
+            raise Problem(
+                "scope_missing",
+                f"{', '.join(changed)}: the mode and settings are the operator's, and need the scope {OPERATORS}; "
+                f"leave them as they are in version {before.version}, which is in force",
+            )
+        for one in shared.policies:
+            if one not in now.policies and not await self._handlers.takes(principal, one):
+                raise Problem("scope_missing", f"policy {one['id']!r}: {one['use']} {BEYOND}")
+
 
 async def policies_in(content: str) -> Shared:
     """The policies and settings in a stored document. Reading a large one takes a while, and blocks nobody."""
@@ -125,12 +156,18 @@ _read = functools.lru_cache(maxsize=64)(read_policies)
 
 def _whose(principal: Principal, tenant: str | None) -> str:
     whose = principal.tenant if tenant is None else tenant
+    if not whose and not principal.may(OPERATORS):
+        raise Problem(
+            "scope_missing",
+            f"the policy of all tenants is the operator's: it needs the scope {OPERATORS}, which no caller with a "
+            "tenant has",
+        )
     if whose and not principal.sees(whose):
         raise Problem("not_found", f"there is no tenant {whose!r} here")
     return whose
 
 
-async def _check(tenant: str, content: str) -> None:
+async def _check(tenant: str, content: str) -> Shared:
     try:
         shared = await asyncio.to_thread(checked_policies, content)
     except ConfigurationFileError as error:
@@ -144,6 +181,7 @@ async def _check(tenant: str, content: str) -> None:
     plain = [dict(one) for one in shared.policies]
     if masked(plain) != plain:
         raise Problem("invalid", "a policy has a secret in it; name an environment variable of the processes instead")
+    return shared
 
 
 def _check_tenant(tenant: str, shared: Shared) -> None:

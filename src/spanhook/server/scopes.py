@@ -9,6 +9,7 @@ Scope = Literal[
     "hooks:manage",
     "hooks:admin",
     "hooks:sync",
+    "policies:manage",
     "approvals:decide",
     "usage:read",
     "runs:read",
@@ -19,15 +20,26 @@ Scope = Literal[
 ]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 _INCLUDES: dict[Scope, tuple[Scope, ...]] = {
-    "hooks:admin": ("hooks:manage", "hooks:read"),
+    "hooks:admin": ("hooks:manage", "hooks:read", "policies:manage"),
     "hooks:manage": ("hooks:read",),
 }
 """Scopes that are part of another one."""
+OPERATORS: Scope = "hooks:admin"
+"""The scope for what all tenants have in common. Nobody with a tenant has it."""
+OF_TENANTS: tuple[Scope, ...] = ("hooks:manage", "policies:manage")
+"""What callers with a tenant have in its place."""
 
 
-def scopes_of(given: Iterable[object]) -> frozenset[Scope]:
-    """The scopes among what was given, and those that are part of them. Everything else is ignored."""
+def scopes_of(given: Iterable[object], *, operator: bool) -> frozenset[Scope]:
+    """The scopes of a caller: those among what was given, and those that are part of them. Everything else is ignored.
+
+    Args:
+        given: Names of scopes.
+        operator: Whether the caller has no tenant. Others have the scopes of tenants in place of ``hooks:admin``.
+    """
     wanted = {one for one in given if isinstance(one, str)}
+    if not operator and OPERATORS in wanted:
+        wanted = {*(wanted - {OPERATORS}), *OF_TENANTS}
     known = frozenset[Scope]([scope for scope in SCOPES if scope in wanted])
     return known.union(part for one in known for part in _INCLUDES.get(one, ()))
 

@@ -61,7 +61,7 @@ class Services:
         self.settings, self.database, self.measures = settings, database, measures
         self.authentication, self.streams = authentication, Counter[str]()
         self.handlers, self.hooks = Handlers(settings), HookStore(database)
-        self.policies, self.budgets = PolicyStore(database), Budgets(database, settings.stores)
+        self.policies, self.budgets = PolicyStore(database, self.handlers), Budgets(database, settings.stores)
         self.sets, self.processes = Sets(database, read_signing_key(settings.signing_key)), Processes(database)
         self._queue = JobQueue(settings.queue) if settings.queue else None
         self.dry_runs = DryRuns(settings, self.handlers.allowed)

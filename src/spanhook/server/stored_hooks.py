@@ -55,7 +55,6 @@ def columns_of(hook: StoredHook, *, new: bool = True) -> dict[str, Any]:
         "tenant_id": definition.tenant_id,
         "name": definition.name,
         "event_type": definition.event_type,
-        "priority": definition.priority,
         "enabled": definition.enabled,
         "version": hook.version,
         "definition": plain(definition),
@@ -65,9 +64,13 @@ def columns_of(hook: StoredHook, *, new: bool = True) -> dict[str, Any]:
 
 
 def plain(definition: HookDefinition) -> dict[str, Any]:
-    """A definition as JSON, without the fields that nobody has set: settings of the process apply to these."""
+    """A definition as JSON, without the fields that nobody has set.
+
+    The handler's own values, or settings of the process, apply to these.
+    """
     kept = definition.model_dump(mode="json", include={"hook_id", "created_at", "updated_at"})
-    return {**definition.model_dump(mode="json", exclude_unset=True), **kept}
+    unset = {name for name in ("priority", "fail_mode") if getattr(definition, name) is None}
+    return {**definition.model_dump(mode="json", exclude_unset=True, exclude=unset), **kept}
 
 
 def stored_hook(row: RowMapping) -> StoredHook:

@@ -118,7 +118,7 @@ def principal_of(claims: Mapping[str, Any], settings: Tokens, how: Literal["toke
     subject = claims.get("sub")
     who = subject[:200] if isinstance(subject, str) and subject else "unknown"
     operator = bool(settings.operator_tenant) and tenant == settings.operator_tenant
-    return Principal(who, "" if operator else tenant, operator, scopes_of(scopes), how)
+    return Principal(who, "" if operator else tenant, operator, scopes_of(scopes, operator=operator), how)
 
 
 def _keys_in(file: Path) -> jwt.PyJWKSet:

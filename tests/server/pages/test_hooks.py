@@ -82,6 +82,10 @@ def test_a_hook_is_switched_and_set_to_shadow(server: Served, manager: Browser) 
     manager.open("/hooks/new", handler=POLICY)
     manager.send("/hooks", **NEW, enabled="true", **{"config.default": "deny"})
     path = manager.path
+    for wrong in ({}, {"enabled": "off"}):  # says nothing, and so changes nothing
+        manager.send(f"{path}/enabled", **wrong)
+        assert manager.page.status_code == 422
+        manager.open(path)
     for _ in range(2):  # sent twice, it is still off
         manager.send(f"{path}/enabled", enabled="false")
     manager.send(f"{path}/mode", mode="shadow")

@@ -71,7 +71,7 @@ def test_a_definition_is_created_read_changed_and_deleted(acme: Caller) -> None:
     assert hook["hook_id"].startswith("hook_")
     assert (hook["event_type"], hook["priority"], hook["timeout_ms"], hook["version"]) == (
         "tool.execute.pre",
-        100,
+        None,
         200,
         1,
     )
@@ -85,22 +85,49 @@ def test_a_definition_is_created_read_changed_and_deleted(acme: Caller) -> None:
     assert acme("DELETE", path)[0] == 404
 
 
-def test_toggling_turns_it_off_and_on(acme: Caller) -> None:
+def test_toggling_does_what_its_body_says_once(acme: Caller) -> None:
     path = f"/{created(acme)['hook_id']}/toggle"
-    assert [acme("PUT", path)[1]["enabled"] for _ in range(3)] == [False, True, False]
-    assert acme("GET", path.removesuffix("/toggle"))[1]["version"] == 4
+    told = [acme("PUT", path, {"enabled": on})[1] for on in (True, False, False, True, False)]
+    assert [(one["enabled"], one["version"]) for one in told] == [
+        (True, 1), (False, 2), (False, 2), (True, 3), (False, 4)
+    ]  # fmt: skip
+    _, page = acme("GET", path.replace("toggle", "history"))
+    assert [one["action"] for one in page["changes"]] == ["disable", "enable", "disable", "create"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        None,
+        {},
+        {"enabled": "false"},
+        {"enabled": 1},
+        {"enabled": None},
+        {"nonsense": 1},
+        {"enabled": True, "a": 1},
+        [],
+        1,
+    ],
+)
+def test_toggling_without_a_state_changes_nothing_and_says_what_to_send(acme: Caller, body: Any) -> None:
+    path = f"/{created(acme)['hook_id']}"
+    status, problem = acme("PUT", f"{path}/toggle", body)
+    assert (status, problem["code"]) == (422, "invalid")
+    assert 'send {"enabled": true} to enable the hook, or {"enabled": false} to disable it' in problem["detail"]
+    assert (acme("GET", path)[1]["enabled"], acme("GET", path)[1]["version"]) == (True, 1)
+    acme("DELETE", path)
 
 
 def test_what_was_done_to_it_stays_known(acme: Caller) -> None:
     hook = created(acme)
     path = f"/{hook['hook_id']}"
     acme("PUT", path, {"priority": 7})
-    acme("PUT", f"{path}/toggle")
+    acme("PUT", f"{path}/toggle", {"enabled": False})
     acme("DELETE", path)
     status, page = acme("GET", f"{path}/history")
     assert status == 200
     told = [(one["version"], one["action"], one["definition"]["priority"]) for one in page["changes"]]
-    assert told == [(4, "delete", 7), (3, "disable", 7), (2, "update", 7), (1, "create", 100)]
+    assert told == [(4, "delete", 7), (3, "disable", 7), (2, "update", 7), (1, "create", None)]
     _, first = acme("GET", f"{path}/history", limit=3)
     _, rest = acme("GET", f"{path}/history", limit=3, cursor=first["next_cursor"])
     assert first["changes"] + rest["changes"] == page["changes"]
@@ -118,7 +145,7 @@ def test_lists_are_filtered_and_come_in_pages(all_of_them: Served) -> None:
         )
         for number in range(5)
     ]
-    initech("PUT", f"/{hooks[0]['hook_id']}/toggle")
+    initech("PUT", f"/{hooks[0]['hook_id']}/toggle", {"enabled": False})
 
     def names(**params: Any) -> list[str]:
         return [one["name"] for one in initech("GET", tenant="initech", **params)[1]["hooks"]]
@@ -143,7 +170,7 @@ def test_a_tenant_cannot_learn_of_anothers_hooks(acme: Caller, globex: Caller) -
     theirs = f"/{hook['hook_id']}"
     nothing = "/hook_000000000000"
     for method, rest, body in (
-        ("GET", "", None), ("PUT", "", {"priority": 1}), ("DELETE", "", None), ("PUT", "/toggle", None),
+        ("GET", "", None), ("PUT", "", {"priority": 1}), ("DELETE", "", None), ("PUT", "/toggle", {"enabled": False}),
         ("POST", "/test", {"sample_context": {}}), ("GET", "/history", None),
     ):  # fmt: skip
         status, problem = globex(method, f"{theirs}{rest}", body)
@@ -168,7 +195,7 @@ def test_of_hooks_for_all_tenants_a_tenant_knows_little_and_changes_nothing(acme
     assert acme("GET", path) == (200, known)
     assert known in acme("GET", tenant="")[1]["hooks"]
     for method, rest, body in (
-        ("PUT", "", {"priority": 1}), ("DELETE", "", None), ("PUT", "/toggle", None),
+        ("PUT", "", {"priority": 1}), ("DELETE", "", None), ("PUT", "/toggle", {"enabled": False}),
         ("POST", "/test", {"sample_context": {}}), ("GET", "/history", None),
     ):  # fmt: skip
         status, problem = acme(method, f"{path}{rest}", body)
@@ -178,14 +205,32 @@ def test_of_hooks_for_all_tenants_a_tenant_knows_little_and_changes_nothing(acme
     assert operator("DELETE", path)[0] == 200
 
 
-def test_a_tenants_own_admin_manages_hooks_for_all(all_of_them: Served, globex: Caller) -> None:
-    admin = Caller(all_of_them, "hooli", "hooks:admin")
-    hook = created(admin, tenant_id="")
-    assert admin("PUT", f"/{hook['hook_id']}", {"priority": 3})[0] == 200
-    theirs = created(globex)
-    assert admin("GET", f"/{theirs['hook_id']}")[0] == 404
-    assert admin("DELETE", f"/{hook['hook_id']}")[0] == 200
-    assert globex("DELETE", f"/{theirs['hook_id']}")[0] == 200
+def test_hooks_for_all_are_no_tenants_whatever_its_scopes(
+    all_of_them: Served, operator: Caller, globex: Caller
+) -> None:
+    admin = Caller(all_of_them, "hooli", "hooks:admin", "hooks:manage", "policies:manage", "hooks:sync")
+    hook, theirs, own = created(operator, name="for all"), created(globex), created(admin)
+    path = f"/{hook['hook_id']}"
+    for method, rest, body in (
+        ("PUT", "", {"priority": 1}), ("PUT", "", {"mode": "shadow"}), ("DELETE", "", None),
+        ("PUT", "/toggle", {"enabled": False}), ("POST", "/test", {"sample_context": {}}), ("GET", "/history", None),
+    ):  # fmt: skip
+        status, problem = admin(method, f"{path}{rest}", body)
+        assert (status, problem["code"]) == (403, "scope_missing")
+        assert admin(method, f"/{theirs['hook_id']}{rest}", body)[0] == 404
+    assert admin("POST", json={**POLICY, "tenant_id": ""})[1]["code"] == "scope_missing"
+    assert admin("POST", json={**POLICY, "tenant_id": "globex"})[0] == 404
+    assert admin("POST", json={**POLICY, "hook_id": hook["hook_id"]})[0] == 422
+    assert admin("PUT", f"/{own['hook_id']}", {"tenant_id": ""})[0] == 422
+    remote = {
+        "handler_ref": "spanhook.hooks.remote_policy:RemotePolicy",
+        "config": {"service": "opa", "url": "http://a"},
+    }
+    assert admin("PUT", f"/{own['hook_id']}", remote)[1]["code"] == "scope_missing"
+    assert set(admin("GET", path)[1]) == {"system", "name", "event_type", "enabled"}
+    assert operator("GET", path) == (200, hook)
+    for caller, one in ((operator, hook), (globex, theirs), (admin, own)):
+        assert caller("DELETE", f"/{one['hook_id']}")[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -269,7 +314,7 @@ def test_every_change_is_in_the_audit_record(acme: Caller, all_of_them: Served) 
     hook = created(acme)
     path = f"/{hook['hook_id']}"
     acme("PUT", path, {"priority": 7})
-    acme("PUT", f"{path}/toggle")
+    acme("PUT", f"{path}/toggle", {"enabled": False})
     acme("DELETE", path)
     found = [one for one in all_of_them.with_database(audit.changes) if one["subject"] == hook["hook_id"]]
     assert [one["action"] for one in found] == ["hook.create", "hook.update", "hook.disable", "hook.delete"]
@@ -326,7 +371,7 @@ def test_statistics_count_the_hooks_that_are_seen(all_of_them: Served) -> None:
     cyberdyne = Caller(all_of_them, "cyberdyne", "hooks:manage")
     before = cyberdyne("GET", "/stats")[1]
     hooks = [created(cyberdyne), created(cyberdyne)]
-    cyberdyne("PUT", f"/{hooks[0]['hook_id']}/toggle")
+    cyberdyne("PUT", f"/{hooks[0]['hook_id']}/toggle", {"enabled": False})
     after = cyberdyne("GET", "/stats")[1]
     assert after["total_hooks"] == after["total_definitions"] == before["total_hooks"] + 2
     assert after["by_event_type"]["tool.execute.pre"] == before["by_event_type"].get("tool.execute.pre", 0) + 2

@@ -29,8 +29,13 @@ class Caller:
 
 @pytest.fixture
 def admin(server: Served, request: pytest.FixtureRequest) -> Caller:
-    """An administrator of a tenant of the test's own."""
-    return Caller(server, request.node.name, "hooks:admin")
+    """Who manages the policies of a tenant of the test's own."""
+    return Caller(server, request.node.name, "policies:manage")
+
+
+@pytest.fixture
+def operator(server: Served) -> Caller:
+    return Caller(server, "", "hooks:admin")
 
 
 def test_there_is_no_policy_before_the_first(admin: Caller) -> None:
@@ -107,12 +112,65 @@ def test_secrets_do_not_belong_in_a_policy(admin: Caller) -> None:
     assert "hunter2" not in str(problem)
 
 
-def test_settings_and_the_mode_can_be_shared(admin: Caller) -> None:
+def test_settings_and_the_mode_can_be_shared(operator: Caller) -> None:
     text = "mode: shadow\nsettings: {hooks_chain_timeout_ms: 5, tenant_metrics: true}"
-    assert admin("PUT", json={"content": text})[0] == 200
+    assert operator("PUT", json={"content": text}, tenant="shared")[0] == 200
 
 
-def test_only_administrators_see_and_change_policies(server: Served) -> None:
+SETTINGS = ("mode: shadow", "mode: 'off'", "settings: {hooks_enabled: false}", "settings: {fail_open_default: true}")
+
+
+@pytest.mark.parametrize("scope", ["policies:manage", "hooks:admin"])
+def test_a_tenant_changes_nothing_but_policies(server: Served, operator: Caller, scope: str) -> None:
+    tenant = f"nothing-but-{scope}"
+    mine = Caller(server, tenant, scope)
+    for settings in SETTINGS:
+        status, problem = mine("PUT", json={"content": f"{settings}\n{ONE}"})
+        assert (status, problem["code"]) == (403, "scope_missing")
+        assert "leave them as they are in version 0" in problem["detail"]
+    versions = [operator("PUT", json={"content": text}, tenant=tenant)[1]["version"] for text in (SETTINGS[0], ONE)]
+    status, problem = mine("POST", "/rollback", {"version": versions[0]})
+    assert (status, problem["code"]) == (403, "scope_missing")
+    strict = "mode: enforce\nsettings: {fail_open_default: false}\n"
+    assert operator("PUT", json={"content": strict + ONE}, tenant=tenant)[0] == 200
+    for taken, status in ((TWO, 403), (strict.replace("false", "true") + TWO, 403), (strict + TWO, 200)):
+        assert mine("PUT", json={"content": taken})[0] == status
+    assert mine("GET")[1]["content"] == strict + TWO
+
+
+def test_a_tenant_names_no_policy_that_reaches_outside(server: Served, operator: Caller) -> None:
+    mine = Caller(server, "inside", "policies:manage")
+    log = "{use: audit_log, id: log, with: {path: audit}}"
+    budget = "{use: budget, id: daily, with: {per: user, window: day, usd: 20, store: counters}}"
+    elsewhere = budget.replace("counters", "'redis://10.0.0.1/0'")
+    for policy in (log, elsewhere):
+        status, problem = mine("PUT", json={"content": f"policies: [{policy}]"})
+        assert (status, problem["code"], "tenant_handlers" in problem["detail"]) == (403, "scope_missing", True)
+    assert mine("PUT", json={"content": f"policies: [{budget}]"})[0] == 200
+    assert operator("PUT", json={"content": f"policies: [{log}]"}, tenant="inside")[0] == 200
+    assert mine("PUT", json={"content": f"policies: [{log}, {budget}]"})[0] == 200  # it may stay as it is
+    for changed in (log.replace("path: audit", "path: other"), log.replace("id: log", "id: log, mode: shadow")):
+        assert mine("PUT", json={"content": f"policies: [{changed}]"})[0] == 403
+
+
+def test_what_is_for_all_tenants_is_the_operators(server: Served, operator: Caller) -> None:
+    version = operator("PUT", json={"content": ONE}, tenant="")[1]["version"]
+    mine = Caller(server, "acme", "hooks:admin", "policies:manage", "hooks:manage")
+    for method, path, body in (
+        ("GET", "", None),
+        ("PUT", "", {"content": TWO}),
+        ("GET", "/history", None),
+        ("POST", "/rollback", {"version": version}),
+    ):
+        status, problem = mine(method, path, body, tenant="")
+        assert (status, problem["code"]) == (403, "scope_missing")
+    manager = Caller(server, "", "policies:manage")
+    assert manager("PUT", json={"content": TWO}, tenant="")[0] == 403
+    assert manager("PUT", json={"content": TWO}, tenant="acme")[0] == 200
+    assert operator("GET", tenant="")[1]["version"] == version
+
+
+def test_only_those_who_manage_policies_see_and_change_them(server: Served) -> None:
     for scope in ("hooks:manage", "hooks:read", "hooks:sync"):
         other = Caller(server, "acme", scope)
         for method, path, body in (
@@ -126,7 +184,7 @@ def test_only_administrators_see_and_change_policies(server: Served) -> None:
 
 
 def test_another_tenants_policies_are_nobody_elses(server: Served) -> None:
-    mine, other = Caller(server, "mine", "hooks:admin"), Caller(server, "other", "hooks:admin")
+    mine, other = Caller(server, "mine", "policies:manage"), Caller(server, "other", "hooks:admin")
     version = mine("PUT", json={"content": ONE})[1]["version"]
     for method, path, body in (
         ("GET", "", None),

@@ -84,6 +84,7 @@ async def test_a_filled_older_database_is_brought_up_to_date(url: str) -> None:
         await connection.execute(insert(tables.audit).values(sequence=1, entry="{}", hash="a"))
         await connection.execute(insert(tables.processes).values(process_id="one", hooks=[{"name": "h"}]))
         await connection.execute(text("ALTER TABLE spanhook_processes DROP COLUMN executions"))
+        await connection.execute(text("ALTER TABLE spanhook_hooks ADD COLUMN priority BIGINT NOT NULL DEFAULT 0"))
         for table in (tables.webhooks, tables.webhook_deliveries, tables.jobs, tables.job_events, tables.schedules):
             await connection.run_sync(table.drop)
         await connection.execute(text(f"UPDATE {VERSIONS} SET version_num = '0001'"))
@@ -91,7 +92,7 @@ async def test_a_filled_older_database_is_brought_up_to_date(url: str) -> None:
     await database.close()
     database = await Database.open(url)
     async with database.reading() as connection:
-        assert (await connection.execute(text(f"SELECT version_num FROM {VERSIONS}"))).scalar_one() == "0004"
+        assert (await connection.execute(text(f"SELECT version_num FROM {VERSIONS}"))).scalar_one() == "0006"
         for table, count in ((tables.runs, 1), (tables.spans, 4), (tables.audit, 1)):
             assert (await connection.execute(select(func.count()).select_from(table))).scalar_one() == count
         [process] = (await connection.execute(select(tables.processes))).all()

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Request, Response
 from pydantic import ValidationError
 
+from spanhook.server.hook_store import FOR_ALL
 from spanhook.server.needs import Needs, services_of
 from spanhook.server.pages.forms import Fields, Form
 from spanhook.server.pages.parameters import Filter
@@ -79,7 +80,7 @@ def _given(form: Fields) -> HookTest:
 async def _hook(hook_id: str, principal: Principal, services: Services) -> Hook:
     found = await get_hook(hook_id, principal, services)
     if not isinstance(found, Hook):
-        raise Problem("scope_missing", "hooks for all tenants need the scope hooks:admin")
+        raise Problem("scope_missing", FOR_ALL)
     return found
 
 

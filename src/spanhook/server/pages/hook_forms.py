@@ -21,7 +21,7 @@ class Draft:
     name: str = ""
     event_type: str = "tool.execute.pre"
     description: str = ""
-    priority: str = "100"
+    priority: str = ""
     timeout_ms: str = "200"
     fail_mode: str = ""
     mode: str = "enforce"
@@ -50,7 +50,7 @@ def draft_of(stored: Hook) -> Draft:
         name=stored.name,
         event_type=stored.event_type,
         description=stored.description,
-        priority=str(stored.priority),
+        priority="" if stored.priority is None else str(stored.priority),
         timeout_ms=f"{stored.timeout_ms:g}",
         fail_mode=stored.fail_mode or "",
         mode=stored.mode,
@@ -111,6 +111,6 @@ def _given(form: Fields) -> dict[str, Any]:
 
 def _whole(text: str) -> Any:
     try:
-        return int(text) if text.strip() else 100
+        return int(text) if text.strip() else None
     except ValueError:
         return text

@@ -6,6 +6,7 @@ from urllib.parse import quote
 from fastapi import APIRouter, Depends, Request, Response
 
 from spanhook.server._requests import wants_page
+from spanhook.server.hook_store import FOR_ALL
 from spanhook.server.needs import Needs, services_of
 from spanhook.server.pages.forms import Fields, Form
 from spanhook.server.pages.hook_forms import Draft, changes_in, draft_of, events, new_in
@@ -14,7 +15,7 @@ from spanhook.server.pages.parameters import Cursor, Filter
 from spanhook.server.pages.rendering import address, goes_to, render
 from spanhook.server.pages.schema_forms import Schema, fields_for
 from spanhook.server.problems import Problem
-from spanhook.server.routes.hook_models import Hook, HookChange, HookChanges
+from spanhook.server.routes.hook_models import Hook, HookChange, HookChanges, Switch
 from spanhook.server.routes.hooks import (
     HookId,
     create_hook,
@@ -119,20 +120,20 @@ async def change(request: Request, hook_id: HookId, principal: Manager, services
 
 @router.post("/{hook_id}/enabled")
 async def switch(hook_id: HookId, principal: Manager, services: Serving, form: Form) -> Response:
-    """Switch a definition on or off."""
-    found = await _whole(hook_id, principal, services)
-    if found.enabled != (form.get("enabled") == "true"):
-        await toggle_hook(hook_id, principal, services)
+    """Switch a definition on or off: to the state that the page offered, whatever has happened since."""
+    await _whole(hook_id, principal, services)
+    enabled = _choice(form, "enabled", "true", "false") == "true"
+    await toggle_hook(hook_id, principal, services, Switch(enabled=enabled))
     return goes_to(_back(form, hook_id))
 
 
 @router.post("/{hook_id}/mode")
 async def set_mode(hook_id: HookId, principal: Manager, services: Serving, form: Form) -> Response:
     """Let a definition enforce what it decides, or only note it."""
-    mode = "shadow" if form.get("mode") == "shadow" else "enforce"
     found = await _whole(hook_id, principal, services)
+    mode = _choice(form, "mode", "enforce", "shadow")
     if found.mode != mode:
-        await update_hook(hook_id, HookChanges(mode=mode), principal, services)
+        await update_hook(hook_id, HookChanges.model_validate({"mode": mode}), principal, services)
     return goes_to(_back(form, hook_id))
 
 
@@ -181,7 +182,7 @@ def _again(
 async def _whole(hook_id: str, principal: Principal, services: Services) -> Hook:
     found = await get_hook(hook_id, principal, services)
     if not isinstance(found, Hook):
-        raise Problem("scope_missing", "hooks for all tenants need the scope hooks:admin")
+        raise Problem("scope_missing", FOR_ALL)
     return found
 
 
@@ -195,6 +196,14 @@ async def _schema(services: Services, found: Hook) -> Schema | None:
 
 def _path(hook_id: str) -> str:
     return f"/hooks/{quote(hook_id, safe='')}"
+
+
+def _choice(form: Fields, field: str, *choices: str) -> str:
+    """What was chosen. Nothing is changed by a form that does not say."""
+    chosen = form.get(field, "")
+    if chosen not in choices:
+        raise Problem("invalid", f"{field}={chosen!r}: expected {' or '.join(choices)}; load the page again")
+    return chosen
 
 
 def _back(form: Fields, hook_id: str) -> str:

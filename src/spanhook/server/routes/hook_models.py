@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 from spanhook.definitions import HookDefinition
 from spanhook.server.masking import masked
@@ -18,7 +18,9 @@ Event = Annotated[
         min_length=1, max_length=200, description="An event, such as tool.execute.pre, or a kind for the whole call."
     ),
 ]
-Priority = Annotated[int, Field(ge=0, le=1000, strict=True, description="Low first; below 100 it fails closed.")]
+Priority = Annotated[int, Field(ge=0, le=1000, strict=True)] | None
+_PRIORITY = "Low first; null for the handler's own."
+_FAIL_MODE = "What its failure means; null for the handler's own, or by priority: closed below 100."
 Reference = Annotated[
     str, Field(min_length=1, max_length=500, description="The handler, as module:Class; only from the allow-list.")
 ]
@@ -67,11 +69,11 @@ class NewHook(Given):
     event_type: Event = Field(validation_alias=AliasChoices("event_type", "event"))
     handler_ref: Reference
     description: Description = ""
-    priority: Priority = 100
+    priority: Priority = Field(default=None, description=_PRIORITY)
     timeout_ms: Milliseconds = 200.0
     enabled: bool = Field(default=True, strict=True)
     config: Shallow = Field(default={}, description="Settings of the handler.")
-    fail_mode: FailMode | None = Field(default=None, description="By default by priority.")
+    fail_mode: FailMode | None = Field(default=None, description=_FAIL_MODE)
     mode: Mode = "enforce"
     log_executions: bool = Field(default=False, strict=True)
     tags: Tags = []
@@ -92,14 +94,31 @@ class HookChanges(Given):
     event_type: Event = Field(default="", validation_alias=AliasChoices("event_type", "event"))
     handler_ref: Reference = ""
     description: Description = ""
-    priority: Priority = 100
+    priority: Priority = Field(default=None, description=_PRIORITY)
     timeout_ms: Milliseconds = 200.0
     enabled: bool = Field(default=True, strict=True)
     config: Shallow = Field(default={}, description="All settings; a masked secret keeps its value.")
-    fail_mode: FailMode | None = None
+    fail_mode: FailMode | None = Field(default=None, description=_FAIL_MODE)
     mode: Mode = "enforce"
     log_executions: bool = Field(default=False, strict=True)
     tags: Tags = []
+
+
+SWITCH = 'send {"enabled": true} to enable the hook, or {"enabled": false} to disable it'
+
+
+class Switch(Given):
+    """Whether a definition is to run."""
+
+    enabled: bool = Field(strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check(cls, given: object) -> object:
+        fields = cast("dict[str, object]", given) if isinstance(given, dict) else {}
+        if fields.keys() != {"enabled"} or not isinstance(fields["enabled"], bool):
+            raise ValueError(SWITCH)
+        return fields
 
 
 class Hook(BaseModel):
@@ -109,13 +128,13 @@ class Hook(BaseModel):
     name: str
     description: str
     event_type: str
-    priority: int
+    priority: int | None = Field(description=_PRIORITY)
     handler_ref: str
     timeout_ms: float
     enabled: bool
     tenant_id: str
     config: dict[str, Any]
-    fail_mode: FailMode | None
+    fail_mode: FailMode | None = Field(description=_FAIL_MODE)
     mode: Mode
     log_executions: bool
     tags: list[str]
@@ -188,6 +207,7 @@ class HookResult(BaseModel):
     error: str = ""
     duration_ms: float = 0.0
     decision: str = "allow"
+    fail_mode: str = Field(default="", description="What its failure means: open or closed; empty if unknown.")
 
 
 class Execution(BaseModel):
@@ -227,6 +247,7 @@ class Execution(BaseModel):
                     error=one.error,
                     duration_ms=one.duration_ns / 1e6,
                     decision=one.decision,
+                    fail_mode=one.fail_mode,
                 )
                 for one in entry.results
             ],

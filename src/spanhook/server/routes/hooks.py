@@ -1,7 +1,7 @@
 """``/v1/hooks``: definitions, what they did, and dry runs."""
 
 from collections import Counter
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import ValidationError
@@ -14,6 +14,7 @@ from spanhook.server.needs import Needs, services_of
 from spanhook.server.problems import ALWAYS, ON_CHANGES, Code, Problem, documented
 from spanhook.server.routes.dry_run_models import HookTest, HookTested
 from spanhook.server.routes.hook_models import (
+    SWITCH,
     Execution,
     ExecutionPage,
     HistoryPage,
@@ -25,6 +26,7 @@ from spanhook.server.routes.hook_models import (
     HookResult,
     HookStatistics,
     NewHook,
+    Switch,
     SystemHook,
 )
 from spanhook.server.routes.recorded import kind_of, recorded
@@ -43,6 +45,7 @@ Cursor = Annotated[str | None, Query(max_length=500, description="next_cursor of
 Limit = Annotated[int, Query(ge=1, le=200)]
 Filter = Annotated[str | None, Query(max_length=200)]
 
+_NOT_SENT = cast("Switch", None)
 _CHANGED: tuple[Code, ...] = (*ALWAYS, *ON_CHANGES, "not_found", "conflict")
 _CHECKED: tuple[Code, ...] = (*_CHANGED, "too_many_hooks", "handler_not_allowed")
 
@@ -150,10 +153,12 @@ async def delete_hook(hook_id: HookId, principal: Manager, services: Serving) ->
     return Hook.of(await services.hooks.delete(principal, hook_id))
 
 
-@router.put("/{hook_id}/toggle", responses=documented(*_CHANGED))
-async def toggle_hook(hook_id: HookId, principal: Manager, services: Serving) -> Hook:
-    """Enable a disabled definition, or disable an enabled one."""
-    return Hook.of(await services.hooks.toggle(principal, hook_id))
+@router.put("/{hook_id}/toggle", responses=documented(*_CHANGED), openapi_extra={"requestBody": {"required": True}})
+async def toggle_hook(hook_id: HookId, principal: Manager, services: Serving, given: Switch = _NOT_SENT) -> Hook:
+    """Enable or disable a definition. If it is so already, nothing changes."""
+    if given is _NOT_SENT:
+        raise Problem("invalid", f"body: {SWITCH}")
+    return Hook.of(await services.hooks.enable(principal, hook_id, enabled=given.enabled))
 
 
 @router.post("/{hook_id}/test", responses=documented(*_CHANGED, "too_many_dry_runs"))

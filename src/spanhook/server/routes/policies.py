@@ -14,9 +14,12 @@ from spanhook.server.scopes import Principal
 
 router = APIRouter(prefix="/v1/policy", tags=["policy"])
 
-Admin = Annotated[Principal, Depends(Needs("hooks:admin"))]
+Manager = Annotated[Principal, Depends(Needs("policies:manage"))]
 Tenant = Annotated[
-    str | None, Query(max_length=200, description="By default the caller's; empty for the policy of all tenants.")
+    str | None,
+    Query(
+        max_length=200, description="By default the caller's; empty for the policy of all tenants, with hooks:admin."
+    ),
 ]
 Comment = Annotated[str, Field(max_length=1000, description="Why, for the history.")]
 _BIG = 2**63 - 1
@@ -80,13 +83,13 @@ class PolicyPage(BaseModel):
 
 
 @router.get("", responses=documented(*ALWAYS, "not_found"))
-async def get_policy(principal: Admin, services: Serving, tenant: Tenant = None) -> PolicyShown:
+async def get_policy(principal: Manager, services: Serving, tenant: Tenant = None) -> PolicyShown:
     """The policy in force."""
     return PolicyShown.of(await services.policies.current(principal, tenant))
 
 
 @router.put("", responses=documented(*_CHANGED))
-async def put_policy(given: NewPolicy, principal: Admin, services: Serving, tenant: Tenant = None) -> PolicyShown:
+async def put_policy(given: NewPolicy, principal: Manager, services: Serving, tenant: Tenant = None) -> PolicyShown:
     """Check a policy and put it in force. Processes follow it soon."""
     return PolicyShown.of(
         await services.policies.put(principal, tenant, given.content, given.comment, given.expected_version)
@@ -95,7 +98,7 @@ async def put_policy(given: NewPolicy, principal: Admin, services: Serving, tena
 
 @router.get("/history", responses=documented(*ALWAYS, "not_found"))
 async def policy_history(
-    principal: Admin, services: Serving, tenant: Tenant = None, cursor: Cursor = None, limit: Limit = 100
+    principal: Manager, services: Serving, tenant: Tenant = None, cursor: Cursor = None, limit: Limit = 100
 ) -> PolicyPage:
     """All versions, the newest first."""
     found, more = await services.policies.history(principal, tenant, cursor=cursor, limit=limit)
@@ -103,6 +106,6 @@ async def policy_history(
 
 
 @router.post("/rollback", responses=documented(*_CHANGED))
-async def roll_back(given: Rollback, principal: Admin, services: Serving, tenant: Tenant = None) -> PolicyShown:
+async def roll_back(given: Rollback, principal: Manager, services: Serving, tenant: Tenant = None) -> PolicyShown:
     """Put an earlier version in force again, as a new one."""
     return PolicyShown.of(await services.policies.roll_back(principal, tenant, given.version, given.comment))

@@ -65,6 +65,7 @@ class LoggedResult(Given):
     hook_name: Short
     decision: Annotated[str, Field(max_length=20)] = "allow"
     success: YesNo = True
+    fail_mode: Annotated[str, Field(max_length=20)] = ""
     duration_ms: Milliseconds = 0.0
     error: Long = ""
     status_code: int = Field(default=0, ge=0, le=999, strict=True)
@@ -94,6 +95,7 @@ class Logged(Given):
                 int(one.duration_ms * 1e6),
                 one.error,
                 {"status_code": one.status_code} if one.status_code else None,
+                one.fail_mode,
             )
             for one in self.hook_results
         )

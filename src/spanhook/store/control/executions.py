@@ -45,6 +45,7 @@ class Execution:
         duration_ns: Its own time.
         error: Why it failed or refused.
         data: Further facts, for JSON.
+        fail_mode: What its failure means, ``open`` or ``closed``; empty if unknown.
     """
 
     hook: str
@@ -53,6 +54,7 @@ class Execution:
     duration_ns: int = 0
     error: str = ""
     data: dict[str, Any] | None = None
+    fail_mode: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +146,7 @@ def _row(log_id: str, tenant_id: str, entry: ExecutionEntry) -> tuple[Any, ...]:
         {"hook": one.hook, "decision": one.decision, "success": one.success, "duration_ns": one.duration_ns}
         | ({"error": one.error} if one.error else {})
         | ({"data": one.data} if one.data else {})
+        | ({"fail_mode": one.fail_mode} if one.fail_mode else {})
         for one in entry.results
     ]
     return (

@@ -14,10 +14,14 @@ VERSIONS = "spanhook_schema_version"
 _LOCK = 0x7370616E686F6F6B  # "spanhook"
 
 
-def migrate(connection: Connection) -> None:
+def migrate(connection: Connection, to: str = "head") -> None:
     """Apply the migrations that are missing, in the transaction of ``connection``: all of them or none.
 
     Processes that start at once wait for each other: SQLite has one writer, and PostgreSQL an advisory lock.
+
+    Args:
+        connection: A transaction that writes.
+        to: The last migration to apply; by default the newest.
 
     Raises:
         ConfigurationError: The tables are those of a newer version.
@@ -33,4 +37,4 @@ def migrate(connection: Connection) -> None:
         raise ConfigurationError(
             f"the database is of a newer spanhook (schema {current}): start that version, or use another database"
         )
-    command.upgrade(config, "head")
+    command.upgrade(config, to)

@@ -12,7 +12,6 @@ hooks = Table(
     text_column("tenant_id"),
     text_column("name"),
     text_column("event_type"),
-    number("priority"),
     flag("enabled"),
     number("version"),
     json_column("definition"),
