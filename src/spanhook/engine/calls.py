@@ -17,7 +17,7 @@ from spanhook.concurrency import Dropped, drive, reaper
 from spanhook.engine._announcing import Announcement
 from spanhook.engine._completion import afinish, await_end, finish, interrupted, left
 from spanhook.engine._elsewhere import Elsewhere
-from spanhook.engine._gates import Run, apasses, asked, begun, passes, prepared, sent_on
+from spanhook.engine._gates import Run, apasses, asked, begun, passes, prepared, sent_on, show
 from spanhook.engine.absorption import Absorbed, Part
 from spanhook.engine.handover import hand_over, stream_sort, tap
 from spanhook.engine.lifecycle import begin, fail, outcome, settle
@@ -53,6 +53,8 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
                 op.called = True
                 if adapter.prepares:
                     op.args, op.kwargs = prepared(adapter, instance, op.args, op.kwargs)
+                if adapter.shown is not None and op.plan is not None:
+                    show(op)
                 try:
                     result = wrapped(*op.args, **op.kwargs)
                 except BaseException as error:
@@ -187,6 +189,8 @@ async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
     asked(op)
     if op.adapter.prepares:
         op.args, op.kwargs = prepared(op.adapter, op.instance, op.args, op.kwargs)
+    if op.adapter.shown is not None and op.plan is not None:
+        show(op)
     try:
         result = await wrapped(*op.args, **op.kwargs)
     except BaseException as error:

@@ -15,6 +15,7 @@ from spanhook.model._kinds import (
 from spanhook.model._later import Later, later, resolved
 from spanhook.model._packed import Packed, packed, unpacked
 from spanhook.model._payload import MOST_TOOLS
+from spanhook.model._rewriting import Rewritten
 from spanhook.model.adapter import (
     OPERATION_NAMES,
     TARGET_KEYS,
@@ -115,6 +116,8 @@ from spanhook.model.points import (
     Point,
     Signal,
 )
+from spanhook.model.received import as_read, same
+from spanhook.model.receiving import Receipt, Receiver
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
 from spanhook.model.terminal import encodable_to, harmless, is_coloured
@@ -188,9 +191,12 @@ __all__ = [
     "Pieces",
     "PlainTexts",
     "Point",
+    "Receipt",
+    "Receiver",
     "Record",
     "Request",
     "Response",
+    "Rewritten",
     "Route",
     "RunFacts",
     "Runs",
@@ -207,6 +213,7 @@ __all__ = [
     "alias_of",
     "alike",
     "ambient",
+    "as_read",
     "asheds",
     "block_form",
     "carried_by",
@@ -262,6 +269,7 @@ __all__ = [
     "raised_in",
     "resolved",
     "runs_on",
+    "same",
     "shed",
     "sheds",
     "source_form",
