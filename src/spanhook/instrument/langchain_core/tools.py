@@ -137,6 +137,7 @@ TOOL = Adapter(
     rejected=tool_rejected,
     follows=tool_handoffs,
     model_layer=True,
+    coerced="exact",
     shown=tool_shown,
     received=tool_received,
     received_later=tool_received_later,
