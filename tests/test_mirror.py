@@ -122,6 +122,10 @@ WHOLE = {
 THROUGH = {
     "bootstrap/environment": "bootstrap/test_launch",
     "bootstrap/target": "bootstrap/test_launch_refused",
+    "engine/receiving": "instrument/langchain_core/test_tool_bodies",
+    "gating/last_look": "instrument/langchain_core/test_tool_bodies",
+    "instrument/receivers": "instrument/langchain_core/test_tool_bodies",
+    "model/receiving": "instrument/langchain_core/test_tool_bodies",
     "cards/_yaml": "cards/test_reading",
     "hooks/_audit_entry": "hooks/test_audit_log",
     "hooks/_event_line": "hooks/test_console_log",

@@ -45,8 +45,7 @@ def _same(shown: Any, received: Any) -> bool:
             return len(shown) == len(received) and all(map(_same, shown, received))
         if kind in (set, frozenset):
             return all(map(_is_simple, shown)) and all(map(_is_simple, received)) and bool(shown == received)
-        fields = received if kind is dict else fields_of(received)
-        known = shown if kind is dict else fields_of(shown)
+        fields, known = fields_of(received), fields_of(shown)
         return fields is not None and known is not None and _same_fields(known, fields)
     return _same_in_json(shown, received, kind)
 
@@ -57,7 +56,7 @@ def _same_in_json(shown: Any, received: Any, kind: type[Any]) -> bool:
     if issubclass(kind, Enum) and not issubclass(before, Enum):
         return _same(shown, received.value)
     if issubclass(before, Mapping):
-        fields = received if issubclass(kind, Mapping) else fields_of(received)
+        fields = fields_of(received)
         return fields is not None and _same_fields(shown, fields)
     if before is list and kind is tuple:
         return len(shown) == len(received) and all(map(_same, shown, received))
@@ -94,9 +93,11 @@ _WRITTEN = frozenset(
 )
 
 
-def fields_of(value: Any) -> Mapping[str, Any] | None:
-    """The fields of a pydantic model or dataclass by name, as it holds them; ``None`` for anything else."""
+def fields_of(value: Any) -> Mapping[Any, Any] | None:
+    """The items of a mapping, or the fields of a pydantic model or dataclass as it holds them; ``None`` for others."""
     cls = class_of(value)
+    if issubclass(cls, Mapping):
+        return value
     if getattr(cls, "__dataclass_fields__", None) is not None:
         return {name: getattr(value, name, _MISSING) for name in cls.__dataclass_fields__}
     if hasattr(cls, "__pydantic_fields__") or hasattr(cls, "__fields__"):
@@ -119,17 +120,17 @@ def _as_read(shown: Any, received: Any, depth: int) -> Any:
         return received
     if same(shown, received):
         return shown
-    value, kind, before = received, class_of(received), class_of(shown)
-    if issubclass(kind, Enum) and not issubclass(kind, str | int | float):
-        return value.value
-    fields: Mapping[Any, Any] | None = value if issubclass(kind, dict) else fields_of(value)
+    if isinstance(received, Enum):
+        return received.value
+    kind, before = class_of(received), class_of(shown)
+    fields = fields_of(received)
     if fields is not None:
-        known: Mapping[Any, Any] = shown if issubclass(before, Mapping) else fields_of(shown) or {}
+        known = fields_of(shown) or {}
         return {key: _as_read(known.get(key, _MISSING), one, depth + 1) for key, one in fields.items()}
     if kind in _LISTS:
         others = chain(shown if before in _LISTS else (), repeat(_MISSING))
-        return kind(_as_read(other, one, depth + 1) for other, one in zip(others, value, strict=False))
-    return value
+        return kind(_as_read(other, one, depth + 1) for other, one in zip(others, received, strict=False))
+    return received
 
 
 _DEEP = 100
