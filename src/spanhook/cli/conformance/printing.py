@@ -17,7 +17,7 @@ COLUMNS = {
     "async": "async hooks run before, around and after it, and can refuse it",
     "timeout": "a gate that takes too long refuses it, or lets it through if it fails open",
     "rewritten": "if a hook rewrites a request, the rewritten one arrives",
-    "coerced": "if the library makes something else of arguments, gates see it: = as the body gets it, 2 validated twice",
+    "coerced": "if the library makes something else of arguments, gates see that: = as it arrives, 2 validated twice",
     "answered": "if a hook answers in its place, it is not made, and the caller gets the answer",
     "held": "if a hook replaces an answer, only the replacement gets out, from streams too",
     "window": "if a hook rewrites or refuses streamed text, it does not get out, not through callbacks either",
