@@ -21,7 +21,7 @@ from spanhook.engine._gates import Run, apasses, asked, begun, passes, prepared,
 from spanhook.engine.absorption import Absorbed, Part
 from spanhook.engine.handover import hand_over, stream_sort, tap
 from spanhook.engine.lifecycle import begin, fail, outcome, settle
-from spanhook.errors import RunStopped
+from spanhook.errors import RunStopped, Unwound
 from spanhook.gating import Passed
 from spanhook.model import NOBODY, Adapter, Args, InHook, Kwargs, Record, current, shed
 from spanhook.telemetry import context_with, get_context, set_context
@@ -189,10 +189,9 @@ async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
     asked(op)
     if op.adapter.prepares:
         op.args, op.kwargs = prepared(op.adapter, op.instance, op.args, op.kwargs)
-    if op.adapter.shown is not None and op.plan is not None:
-        show(op)
+    made = _looked_at if op.adapter.shown is not None and op.plan is not None else None
     try:
-        result = await wrapped(*op.args, **op.kwargs)
+        result = await (wrapped(*op.args, **op.kwargs) if made is None else made(op, wrapped))
     except BaseException as error:
         fail(op, error)
     else:
@@ -200,6 +199,20 @@ async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
             op.result = result
         else:
             settle(op, result)
+
+
+async def _looked_at(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> Any:
+    """Make a call whose body gates look at; once more if they have to wait where the framework cannot."""
+    show(op)
+    args, kwargs, op.unwinds = op.args, op.kwargs, True
+    while True:
+        try:
+            return await wrapped(*args, **kwargs)
+        except Unwound:
+            look, op.look = op.look, None
+            if look is None:
+                raise
+            await look.wait()
 
 
 async def _awaited(op: Record, run: Run | Passed | None, result: Awaitable[Any], dropped: Dropped) -> Any:

@@ -14,7 +14,7 @@ from spanhook.engine._native_errors import native
 from spanhook.engine._opening import alike, naming, open_span
 from spanhook.engine.absorption import Absorbed, Part, absorbed, serves
 from spanhook.engine.attempts import is_attempt
-from spanhook.errors import AttemptStopped, Reject, RunStopped
+from spanhook.errors import AttemptStopped, Reject, RunStopped, Unwound
 from spanhook.gating import Plan, Registry, again, count_decision, in_shadow, publish, tell_decided, tell_ended
 from spanhook.model import (
     ASKING_FOR_RUNS,
@@ -187,6 +187,8 @@ def settle(op: Record, result: Any) -> None:
     """The call returned ``result``: read what it reports."""
     if op.plan is not None:
         op.returned_ns = clock.now()
+    if op.short_circuited and not op.called:  # a hook has answered in the place of its body
+        return
     op._result = result
     try:
         attributes, used = op.adapter.response(result)
@@ -202,6 +204,8 @@ def fail(op: Record, error: BaseException) -> None:
     """The call raised ``error``: read what it reports nevertheless."""
     returned(op)
     shed(error)
+    if op.short_circuited and not op.called and isinstance(error, Exception | Unwound):
+        return  # as in `settle`
     op.error, op.handled = op.stopped or error_of(op, error), None
     if op.adapter.failure is not None:
         try:

@@ -8,7 +8,7 @@ from typing import Any
 
 from spanhook.concurrency import drive
 from spanhook.engine._gates import broken
-from spanhook.errors import HookError
+from spanhook.errors import HookError, Unwound
 from spanhook.gating import LastLook, Plan, count_decision, publish
 from spanhook.model import (
     Args,
@@ -17,7 +17,6 @@ from spanhook.model import (
     Record,
     Rewritten,
     as_read,
-    copied,
     note_gated,
     same,
 )
@@ -35,6 +34,8 @@ def look_for(op: Record, receipt: Receipt, instance: Any, args: Args, kwargs: Kw
         ``None`` if there is nothing new to see, and nobody has waited for it.
     """
     (shown, op.shown), adapter = (op.shown, None), op.adapter
+    if isinstance(shown, Look):
+        return shown
     assert adapter.received is not None
     try:
         arguments = receipt.visible(instance, receipt.arguments(instance, args, kwargs, shown))
@@ -62,7 +63,7 @@ def hear(op: Record) -> None:
 class Look:
     """One look at what a body receives, and the call of the body."""
 
-    __slots__ = ("_body", "_differs", "_instance", "_op", "_plan", "_receipt", "_waited")
+    __slots__ = ("_body", "_differs", "_instance", "_op", "_plan", "_receipt", "_taken", "_waited")
 
     def __init__(
         self,
@@ -78,11 +79,16 @@ class Look:
     ) -> None:
         self._op, self._plan, self._receipt, self._instance = op, plan, receipt, instance
         self._body = args, kwargs
-        self._differs, self._waited = differs, waited
+        self._differs, self._waited, self._taken = differs, waited, False
 
     def make(self, wrapped: Callable[..., Any]) -> Any:
-        drive(self._gates(is_async=False))
-        if self._op.short_circuited:
+        op, inside = self._op, self._receipt.inside
+        if not self._taken:
+            if inside and op.unwinds and op.error is None and self._waits():
+                op.look = self
+                raise Unwound
+            drive(self._gates(is_async=False))
+        if op.short_circuited:
             return self._answer()
         args, kwargs = self._body
         return wrapped(*args, **kwargs)
@@ -93,6 +99,18 @@ class Look:
             return self._answer()
         args, kwargs = self._body
         return await wrapped(*args, **kwargs)
+
+    async def wait(self) -> None:
+        """Take the look outside of the framework, whose body then receives what gates have seen, whatever it makes of
+        the call when that is made again.
+        """
+        await self._gates(is_async=True)
+        if self._op.short_circuited:
+            self._answer()
+        self._taken, self._op.shown = True, self
+
+    def _waits(self) -> bool:
+        return any(gate.slow for gate in self._plan.pre if gate.acts_once or (self._differs and gate.asked_again))
 
     async def _gates(self, *, is_async: bool) -> None:
         op = self._op
@@ -111,6 +129,8 @@ class Look:
     def _answer(self) -> Any:
         """What the body would have returned for an answer by a hook."""
         self._op.called = False
+        if self._receipt.inside:
+            raise Unwound
         return self._receipt.answered(self._instance, self._op.result)
 
     def _validated(self, asked: Rewritten) -> Rewritten:
@@ -121,7 +141,7 @@ class Look:
         """
         op, receipt = self._op, self._receipt
         request = op.adapter.request(op.instance, asked.args, asked.kwargs)
-        body = receipt.validated(self._instance, *self._body, copied(request.lent_inputs), op.attributes)
+        body = receipt.validated(self._instance, *self._body, request, op.attributes)
         arguments = receipt.visible(self._instance, receipt.arguments(self._instance, *body, request.arguments))
         read = as_read(request.arguments, arguments)
         lost = [name for name, value in request.arguments.items() if not same(value, read.get(name, self))]

@@ -162,8 +162,11 @@ class Bindings:
             wanted, inner = load(entry.wanted), inner_streams(partial(load, entry.texts), entry.sends, entry.place)
             return lambda owner, name: FamilyOnDemand(owner, name, wanted, inner, entry.outside)
         if isinstance(entry, Receiver):
-            wanted, receives = load(entry.wanted), receiving(partial(load, entry.receipt))
-            return lambda owner, name: FamilyOnDemand(owner, name, wanted, receives, ())
+            around = partial(load, entry.around) if entry.around else None
+            wanted, receives = load(entry.wanted), receiving(partial(load, entry.receipt), around)
+            if entry.overrides:
+                return lambda owner, name: FamilyOnDemand(owner, name, wanted, receives, ())
+            return lambda owner, name: OnDemand(owner, name, wanted, receives)
         if isinstance(entry, Lookup):
             looks = looked_up(entry)
             return lambda owner, name: Family(owner, name, looks)

@@ -1,42 +1,51 @@
 """Methods that are the bodies of calls, wrapped so that gates look at what they receive."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from spanhook.engine import hear, look_for
+from spanhook.gating import Registry
 from spanhook.instrument._points import Make
 from spanhook.instrument._wrapping import Binding, Wrapper, static
 from spanhook.model import Receipt, Record, current, shed
 
 
-def receiving(load: Callable[[], Receipt]) -> Make:
-    """The wrapper of a body.
+def receiving(load: Callable[[], Receipt], around: Callable[[], Callable[..., Any]] | None = None) -> Make:
+    """The wrapper of a body, or of a method that calls one.
 
     Args:
         load: Returns how its arguments are read; it imports the library, so it runs only when a call is made.
+        around: Returns what is called in place of the method; see ``Receiver``.
     """
     receipt: Receipt | None = None
+
+    def receive(is_async: bool, body: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+        nonlocal receipt
+        op = current.get()
+        if type(op) is Record and op.shown is not None:
+            receipt = receipt or load()
+            if receipt.belongs(op.instance, instance):
+                if op.later is not None or not receipt.untouched(op.shown, args, kwargs):
+                    look = look_for(op, receipt, instance, args, kwargs)
+                    if look is not None:
+                        return look.amake(body) if is_async else look.make(body)
+                else:
+                    if op.unheard:
+                        hear(op)
+                    op.shown = None
+        return body(*args, **kwargs)
 
     def make(binding: Binding) -> Callable[..., Any]:
         is_async = binding.sort == "async"
 
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
-            nonlocal receipt
-            op = current.get()
             try:
-                if type(op) is Record and op.shown is not None and op.instance is instance and binding.on:
-                    if op.later is None and receipt is not None and receipt.untouched(op.shown, args, kwargs):
-                        if op.unheard:
-                            hear(op)
-                        op.shown = None
-                    else:
-                        receipt = receipt or load()
-                        look = look_for(op, receipt, instance, args, kwargs)
-                        if look is not None:
-                            return look.amake(wrapped) if is_async else look.make(wrapped)
-                elif not binding.on:
+                if not binding.on:
                     return binding.beyond(wrapped, instance)(*args, **kwargs)
-                return wrapped(*args, **kwargs)
+                if around is not None:
+                    return around()(partial(receive, True), wrapped, instance, args, kwargs)
+                return receive(is_async, wrapped, instance, args, kwargs)
             except BaseException as error:
                 shed(error)
                 raise
@@ -44,6 +53,11 @@ def receiving(load: Callable[[], Receipt]) -> Make:
         return wrapper
 
     return make
+
+
+def tools(hooks: Registry) -> bool:
+    """Whether there are hooks for tools, which look at what their bodies receive."""
+    return "tool.execute" in hooks.outer or "tool.execute" in hooks.plans
 
 
 def is_received(cls: type, attribute: str, base: type) -> bool:

@@ -91,6 +91,8 @@ class Record(End):
         serves: It serves the enclosing operation's call in the same process: both are counted as one call.
         shown: The arguments that gates were shown, until the call's body receives what the framework made of them.
         later: The hooks of its kind, if some of them act once and wait for that.
+        look: A look at what its body receives for which its gates have to wait outside of the framework.
+        unwinds: Its call can be left for that, and made once more.
         unheard: Listeners have not been told that its gates let it pass; they hear what its body receives.
         stopped: What gates have refused it with there, whatever the framework makes of that.
     """
@@ -186,6 +188,8 @@ class Record(End):
     passed_as = ""
     serves = False
     later: Any = None
+    look: Any = None
+    unwinds = False
     unheard = False
     stopped: BaseException | None = None
 

@@ -49,7 +49,13 @@ def _inner(module: str, name: str) -> InnerStream:
 
 def _body(name: str) -> Receiver:
     """Where a tool's body receives what the tool's schema has made of the arguments."""
-    return Receiver(module=_TOOLS, name=name, receipt=f"{_HERE}.tool_bodies:TOOL_BODY", wanted=f"{_HERE}.wanted:tools")
+    return Receiver(
+        module=_TOOLS,
+        name=name,
+        receipt=f"{_HERE}.tool_bodies:TOOL_BODY",
+        wanted="spanhook.instrument.receivers:tools",
+        overrides=True,
+    )
 
 
 class LangChainInstrumentor(Instrumentor):

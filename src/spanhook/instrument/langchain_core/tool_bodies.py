@@ -16,7 +16,7 @@ from pydantic.v1 import BaseModel as BaseModelV1
 from spanhook import semconv
 from spanhook.instrument.langchain_core.tool_inputs import text_name, visible
 from spanhook.instrument.receivers import is_received
-from spanhook.model import Args, Attributes, Kwargs, Receipt, copied, first, with_first
+from spanhook.model import Args, Attributes, Kwargs, Receipt, Request, copied, first, with_first
 
 _ATOMS: frozenset[type] = frozenset((str, int, float, bool, type(None)))
 _ABSENT = repeat(object())
@@ -87,9 +87,10 @@ def body_visible(instance: Any, arguments: Any) -> Any:
 
 
 def body_validated(
-    instance: Any, _args: Args, kwargs: Kwargs, inputs: Any, attributes: Attributes
+    instance: Any, _args: Args, kwargs: Kwargs, request: Request, attributes: Attributes
 ) -> tuple[Args, Kwargs]:
     """The arguments of the body once the tool's schema has read another input."""
+    inputs = copied(request.lent_inputs)
     if isinstance(inputs, Mapping):
         inputs = {_alias(instance.args_schema, name): value for name, value in inputs.items()}
     args, arguments = instance._to_args_and_kwargs(inputs, attributes.get(semconv.GEN_AI_TOOL_CALL_ID))

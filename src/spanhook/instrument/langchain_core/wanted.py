@@ -67,11 +67,6 @@ def parts(hooks: Registry) -> bool:
     return (plan is not None and bool(plan.buffers or plan.windows)) or _waiting()
 
 
-def tools(hooks: Registry) -> bool:
-    """Whether there are hooks for tools, which look at what their bodies receive."""
-    return "tool.execute" in hooks.outer or "tool.execute" in hooks.plans
-
-
 def called_back(wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
     """Pass an event to callbacks."""
     keep_report(args)
