@@ -38,8 +38,11 @@ def look_for(op: Record, receipt: Receipt, instance: Any, args: Args, kwargs: Kw
         return shown
     assert adapter.received is not None
     try:
-        arguments = receipt.visible(instance, receipt.arguments(instance, args, kwargs, shown))
-        shown = receipt.visible(instance, shown)
+        arguments = receipt.arguments(instance, args, kwargs, shown)
+        if arguments is None:
+            op.shown = shown
+            return None
+        shown, arguments = receipt.visible(instance, shown), receipt.visible(instance, arguments)
         differs = not same(shown, arguments)
         if differs:
             op.args, op.kwargs = adapter.received(op.instance, op.args, op.kwargs, as_read(shown, arguments))

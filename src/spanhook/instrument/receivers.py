@@ -60,9 +60,14 @@ def tools(hooks: Registry) -> bool:
     return "tool.execute" in hooks.outer or "tool.execute" in hooks.plans
 
 
-def is_received(cls: type, attribute: str, base: type) -> bool:
+def is_received(cls: type, attribute: str, base: type | None = None) -> bool:
     """Whether a method that instances of ``cls`` have is wrapped so, or is that of ``base``, which calls another."""
     found = static(cls, attribute)
     if issubclass(type(found), Wrapper):
         return bool(found._self_point.on)
-    return found is vars(base).get(attribute)
+    return base is not None and found is vars(base).get(attribute)
+
+
+def is_of(cls: type, attribute: str, base: type) -> bool:
+    """Whether a method of ``cls`` is that of ``base``."""
+    return next((one for one in cls.__mro__ if attribute in one.__dict__), None) is base

@@ -53,7 +53,7 @@ class Receipt:
 
     Attributes:
         arguments: Called with ``(instance, args, kwargs, shown)``; returns what the body receives, by the names that
-            hooks read, in the form of ``shown``.
+            hooks read, in the form of ``shown``; ``None`` if this is not the call's body.
         validated: Called with ``(instance, args, kwargs, request, attributes)``: the arguments with which the body is
             called instead if hooks have rewritten the call, which has this request now. It has the framework validate
             that, and may raise what that raises.

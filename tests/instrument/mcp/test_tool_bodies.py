@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 from pydantic import BaseModel, BeforeValidator, Field
 
@@ -35,7 +36,7 @@ def _server(ran: list[Any], *, is_async: bool) -> Any:
 
     async def arefund(amount: Cents, currency: str = "usd") -> str:
         """Pay money back."""
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
         return refund(amount, currency)
 
     def order(order: Order) -> str:
@@ -81,7 +82,7 @@ def test_a_gate_refuses_what_the_function_would_receive(way: Any, is_async: bool
 
     @hooks.before("tool.execute")
     async def look(op: Operation) -> None:
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
         looks.append(op.request.arguments)
         if op.request.arguments["amount"] > 500:
             raise Reject("too much")

@@ -15,7 +15,7 @@ from pydantic.v1 import BaseModel as BaseModelV1
 
 from spanhook import semconv
 from spanhook.instrument.langchain_core.tool_inputs import text_name, visible
-from spanhook.instrument.receivers import is_received
+from spanhook.instrument.receivers import is_of, is_received
 from spanhook.model import Args, Attributes, Kwargs, Receipt, Request, copied, first, with_first
 
 _ATOMS: frozenset[type] = frozenset((str, int, float, bool, type(None)))
@@ -44,9 +44,8 @@ def tool_received(instance: Any, args: Args, kwargs: Kwargs, arguments: Any) -> 
 def tool_received_later(instance: Any, _args: Args, _kwargs: Kwargs) -> bool:
     """Whether LangChain's own ``run`` and ``arun`` lead to the tool's body, which is looked at."""
     cls = type(instance)
-    for name in ("run", "arun"):
-        if next(one for one in cls.__mro__ if name in one.__dict__) is not BaseTool:
-            return False
+    if not (is_of(cls, "run", BaseTool) and is_of(cls, "arun", BaseTool)):
+        return False
     return is_received(cls, "_run", BaseTool) and is_received(cls, "_arun", BaseTool)
 
 
