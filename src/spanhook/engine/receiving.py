@@ -54,6 +54,8 @@ def look_for(op: Record, receipt: Receipt, instance: Any, args: Args, kwargs: Kw
     waited = op.later is not None
     plan, op.later = op.later or op.plan, None
     if not waited and not op.unheard and not (differs and plan.looks_again):
+        if receipt.returns:
+            op.shown = arguments
         return None
     return Look(op, plan, receipt, instance, args, kwargs, differs=differs, waited=waited)
 
@@ -86,6 +88,8 @@ class Look:
 
     def make(self, wrapped: Callable[..., Any]) -> Any:
         op, inside = self._op, self._receipt.inside
+        if op.stopped is not None:
+            raise op.stopped
         if not self._taken:
             if inside and op.unwinds and op.error is None and self._waits():
                 op.look = self
@@ -94,9 +98,13 @@ class Look:
         if op.short_circuited:
             return self._answer()
         args, kwargs = self._body
+        if self._receipt.returns:
+            op.shown = self._receipt.visible(self._instance, self._receipt.arguments(self._instance, args, kwargs, {}))
         return wrapped(*args, **kwargs)
 
     async def amake(self, wrapped: Callable[..., Awaitable[Any]]) -> Any:
+        if self._op.stopped is not None:
+            raise self._op.stopped
         await self._gates(is_async=True)
         if self._op.short_circuited:
             return self._answer()
@@ -125,6 +133,7 @@ class Look:
                 broken(op, error)
         if op.error is not None:
             op.stopped, op.called, op.unheard = op.error, False, False
+            op.shown = self  # a framework that tries again gets the same answer
             raise op.stopped
         if op.unheard:
             hear(op)

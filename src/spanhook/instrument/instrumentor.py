@@ -163,7 +163,10 @@ class Bindings:
             return lambda owner, name: FamilyOnDemand(owner, name, wanted, inner, entry.outside)
         if isinstance(entry, Receiver):
             around = partial(load, entry.around) if entry.around else None
-            wanted, receives = load(entry.wanted), receiving(partial(load, entry.receipt), around)
+            wanted, receives = (
+                load(entry.wanted),
+                receiving(partial(load, entry.receipt), around, returns=entry.returns),
+            )
             if entry.overrides:
                 return lambda owner, name: FamilyOnDemand(owner, name, wanted, receives, ())
             return lambda owner, name: OnDemand(owner, name, wanted, receives)

@@ -11,18 +11,23 @@ from spanhook.instrument._wrapping import Binding, Wrapper, static
 from spanhook.model import Receipt, Record, current, shed
 
 
-def receiving(load: Callable[[], Receipt], around: Callable[[], Callable[..., Any]] | None = None) -> Make:
+def receiving(
+    load: Callable[[], Receipt], around: Callable[[], Callable[..., Any]] | None = None, *, returns: bool = False
+) -> Make:
     """The wrapper of a body, or of a method that calls one.
 
     Args:
         load: Returns how its arguments are read; it imports the library, so it runs only when a call is made.
         around: Returns what is called in place of the method; see ``Receiver``.
+        returns: What the method returns is what the body receives.
     """
     receipt: Receipt | None = None
 
     def receive(is_async: bool, body: Any, instance: Any, args: Any, kwargs: Any) -> Any:
         nonlocal receipt
         op = current.get()
+        if returns:
+            args, kwargs, body = (body(*args, **kwargs),), {}, as_it_is
         if type(op) is Record and op.shown is not None:
             receipt = receipt or load()
             if receipt.belongs(op.instance, instance):
@@ -53,6 +58,10 @@ def receiving(load: Callable[[], Receipt], around: Callable[[], Callable[..., An
         return wrapper
 
     return make
+
+
+def as_it_is(result: Any) -> Any:
+    return result
 
 
 def tools(hooks: Registry) -> bool:

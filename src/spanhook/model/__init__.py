@@ -118,7 +118,7 @@ from spanhook.model.points import (
     Signal,
 )
 from spanhook.model.received import as_read, same
-from spanhook.model.receiving import Receipt, Receiver
+from spanhook.model.receiving import Receipt, Receiver, receiving
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
 from spanhook.model.terminal import encodable_to, harmless, is_coloured
@@ -269,6 +269,7 @@ __all__ = [
     "nothing",
     "packed",
     "raised_in",
+    "receiving",
     "resolved",
     "runs_on",
     "same",

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from operator import is_
 from typing import Any
 
-from spanhook.model.adapter import Args, Attributes, Kwargs
-from spanhook.model.request import Request
+from spanhook.model.adapter import Args, Attributes, Coerced, Kwargs
+from spanhook.model.copying import copied
+from spanhook.model.request import Change, Request
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +25,8 @@ class Receiver:
         around: For a method that validates arguments and calls the body itself: called in its place with ``(receive,
             wrapped, instance, args, kwargs)``, as ``module:function``. In place of the body it has ``receive`` awaited,
             with the body, a coroutine function, and ``(instance, args, kwargs)`` for it.
+        returns: It is what validates: its result is what the body receives. The framework may call it several times for
+            one call, and each result is looked at that differs from the last one.
         optional: Missing in some supported versions.
     """
 
@@ -33,6 +36,7 @@ class Receiver:
     wanted: str
     overrides: bool = False
     around: str = ""
+    returns: bool = False
     optional: bool = False
 
     def __str__(self) -> str:
@@ -64,6 +68,7 @@ class Receipt:
             which the adapter has brought into the form of the call's result.
         inside: The method is no body, but what a coroutine of the framework's calls between validation and body: hooks
             cannot be awaited in it, and an answer is passed to the caller around the framework.
+        returns: As in the ``Receiver``.
         belongs: Called with the operation's instance and the method's; by default they have to be the same object.
     """
 
@@ -73,4 +78,21 @@ class Receipt:
     visible: Callable[[Any, Any], Any] = as_it_is
     answered: Callable[[Any, Any], Any] = as_it_is
     inside: bool = False
+    returns: bool = False
     belongs: Callable[[Any, Any], bool] = is_
+
+
+def receiving(
+    request: Callable[[Any, Args, Kwargs], Request],
+    rewrite: Callable[[Any, Args, Kwargs, Change], tuple[Args, Kwargs]],
+    coerced: Coerced = "exact",
+) -> dict[str, Any]:
+    """The fields of an adapter whose calls end in a ``Receiver``, by how it reads and rewrites arguments."""
+
+    def shown(instance: Any, args: Args, kwargs: Kwargs) -> Any:
+        return copied(request(instance, args, kwargs).arguments)
+
+    def received(instance: Any, args: Args, kwargs: Kwargs, arguments: Any) -> tuple[Args, Kwargs]:
+        return rewrite(instance, args, kwargs, Change(arguments=arguments))
+
+    return {"coerced": coerced, "shown": shown, "received": received}

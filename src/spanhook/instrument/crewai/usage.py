@@ -21,7 +21,18 @@ from spanhook.instrument.crewai.tools import (
     tool_output,
 )
 from spanhook.instrument.wire import encoded
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, current_record, in_order
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Kwargs,
+    Message,
+    current_record,
+    in_order,
+    receiving,
+)
 
 try:
     from crewai.tools.tool_failure import ToolFailure
@@ -134,6 +145,8 @@ USE = replace(
     fault=used_fault,
     relays=False,
     carries=used_carries,
+    received_later=None,
+    **receiving(requesting(used_arguments), used_rewrite, "twice"),
 )
 
 
@@ -245,6 +258,7 @@ NATIVE_USE = replace(
     rejected=native_rejected,
     fault=native_fault,
     carries=carrying(native_arguments),
+    **receiving(requesting(native_arguments), native_rewrite, "twice"),
 )
 
 

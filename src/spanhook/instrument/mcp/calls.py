@@ -20,8 +20,8 @@ from spanhook.instrument.mcp.results import (
     tool_output,
     tool_result,
 )
-from spanhook.instrument.mcp.tool_bodies import is_own, receiving
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, in_order
+from spanhook.instrument.mcp.tool_bodies import is_own
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, in_order, receiving
 from spanhook.semconv import Kind
 
 

@@ -6,7 +6,7 @@ from spanhook import semconv
 from spanhook.instrument.layers import MCP_SERVER
 from spanhook.instrument.mcp.failures import error_type, failure
 from spanhook.instrument.mcp.results import fault, tool_output
-from spanhook.instrument.mcp.tool_bodies import is_own, receiving
+from spanhook.instrument.mcp.tool_bodies import is_own
 from spanhook.model import (
     Adapter,
     Args,
@@ -18,6 +18,7 @@ from spanhook.model import (
     Request,
     first,
     in_order,
+    receiving,
     with_first,
 )
 

@@ -3,21 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from spanhook.model import Args, Attributes, Change, Kwargs, Receipt, Request, copied
-
-Rewrite = Callable[[Any, Args, Kwargs, Change], tuple[Args, Kwargs]]
-
-
-def receiving(request: Callable[[Any, Args, Kwargs], Request], rewrite: Rewrite) -> dict[str, Any]:
-    """Fields of the adapter of calls that end in such a function."""
-
-    def shown(instance: Any, args: Args, kwargs: Kwargs) -> Any:
-        return copied(request(instance, args, kwargs).arguments)
-
-    def received(instance: Any, args: Args, kwargs: Kwargs, arguments: Any) -> tuple[Args, Kwargs]:
-        return rewrite(instance, args, kwargs, Change(arguments=arguments))
-
-    return {"coerced": "exact", "shown": shown, "received": received}
+from spanhook.model import Args, Attributes, Kwargs, Receipt, Request, copied
 
 
 def is_own(tool: Any) -> bool:
