@@ -3,11 +3,13 @@
 One operation, one span: what gates decide here is recorded as before the call, and hooks around it go on waiting.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 from spanhook.concurrency import drive
-from spanhook.engine._gates import broken
+from spanhook.engine._chunks import answer_chunks
+from spanhook.engine._gates import broken, show
 from spanhook.errors import HookError, Unwound
 from spanhook.gating import LastLook, Plan, count_decision, publish
 from spanhook.model import (
@@ -163,3 +165,28 @@ class Look:
         args, kwargs = op.adapter.received(op.instance, asked.args, asked.kwargs, read)
         self._body = body
         return asked._replace(args=args, kwargs=kwargs)
+
+
+async def looked_at(op: Record, make: Callable[..., AsyncIterator[Any]]) -> AsyncGenerator[Any]:
+    """The stream of a call whose body gates look at, made once more if they have to wait where the framework cannot."""
+    show(op)
+    args, kwargs, op.unwinds = op.args, op.kwargs, True
+    while True:
+        source: Any = make(*args, **kwargs)
+        try:
+            async for chunk in source:
+                yield chunk
+            return
+        except Unwound:
+            look, op.look = op.look, None
+            if look is not None:
+                with suppress(Unwound):  # a hook has answered
+                    await look.wait()
+            elif not op.short_circuited:
+                raise
+        finally:
+            await source.aclose()
+        if op.short_circuited:
+            for chunk in answer_chunks(op, None):
+                yield chunk
+            return
