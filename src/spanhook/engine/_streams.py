@@ -106,7 +106,8 @@ class Track(Steps):
                     call = op.args, op.kwargs
                     op.args, op.kwargs = prepared(self.adapter, instance, *call)
                     if self.is_async and self.adapter.shown is not None and op.plan is not None:
-                        self.source = looked_at(op, make)
+                        source: Any = looked_at(op, make)
+                        self.source = source
                     elif op.modified or op.kwargs is not call[1]:
                         self.source = make(*op.args, **op.kwargs)
                     self._hold_back(op)

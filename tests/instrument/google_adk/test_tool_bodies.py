@@ -4,11 +4,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from google.adk.tools.function_tool import FunctionTool
 from pydantic import AliasChoices, BaseModel, Field
 
 from spanhook import Hooks, Operation, Reject
-from spanhook.cli.conformance.libraries.google_adk_ways import context_of
+from spanhook.cli.conformance.libraries.google_adk_ways import context_of, tools
 from spanhook.hooks.approval import Approval
 from spanhook.testing import recorder
 
@@ -18,16 +17,16 @@ class Money(BaseModel):
     currency: str = "usd"
 
 
-def _tool(ran: list[Any], *, confirmed: Any = False) -> FunctionTool:
+def _tool(ran: list[Any], *, confirmed: Any = False) -> Any:
     async def refund(money: Money, note: str = "") -> str:
         """Pay money back."""
         ran.append((money, note))
         return f"paid {money.amount}"
 
-    return FunctionTool(refund, require_confirmation=confirmed)
+    return tools.FunctionTool(refund, require_confirmation=confirmed)
 
 
-def _call(tool: FunctionTool, arguments: dict[str, Any], call_id: str = "") -> Any:
+def _call(tool: Any, arguments: dict[str, Any], call_id: str = "") -> Any:
     async def main() -> Any:
         return await tool.run_async(args=arguments, tool_context=context_of(call_id))
 
