@@ -1,4 +1,4 @@
-"""What a tool's function receives from ``invoke``, which validates the arguments: newer versions have a method for it."""
+"""What a tool's function receives from ``invoke``, which validates: newer versions have a method that calls it."""
 
 from typing import Any
 
