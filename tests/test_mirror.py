@@ -125,7 +125,7 @@ THROUGH = {
     "engine/receiving": "instrument/langchain_core/test_tool_bodies",
     "gating/last_look": "instrument/langchain_core/test_tool_bodies",
     "instrument/receivers": "instrument/langchain_core/test_tool_bodies",
-    "model/receiving": "instrument/langchain_core/test_tool_bodies",
+    "model/bodies": "instrument/langchain_core/test_tool_bodies",
     "cards/_yaml": "cards/test_reading",
     "hooks/_audit_entry": "hooks/test_audit_log",
     "hooks/_event_line": "hooks/test_console_log",

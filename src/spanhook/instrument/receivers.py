@@ -23,22 +23,18 @@ def receiving(
     """
     receipt: Receipt | None = None
 
-    def receive(is_async: bool, body: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+    def receive(body: Any, instance: Any, args: Any, kwargs: Any, *, is_async: bool) -> Any:
         nonlocal receipt
         op = current.get()
-        if returns:
-            args, kwargs, body = (body(*args, **kwargs),), {}, as_it_is
         if type(op) is Record and op.shown is not None:
             receipt = receipt or load()
             if receipt.belongs(op.instance, instance):
-                if op.later is not None or not receipt.untouched(op.shown, args, kwargs):
-                    look = look_for(op, receipt, instance, args, kwargs)
-                    if look is not None:
-                        return look.amake(body) if is_async else look.make(body)
-                else:
+                if op.later is None and receipt.untouched(op.shown, args, kwargs):
                     if op.unheard:
                         hear(op)
                     op.shown = None
+                elif (look := look_for(op, receipt, instance, args, kwargs)) is not None:
+                    return look.amake(body) if is_async else look.make(body)
         return body(*args, **kwargs)
 
     def make(binding: Binding) -> Callable[..., Any]:
@@ -49,13 +45,30 @@ def receiving(
                 if not binding.on:
                     return binding.beyond(wrapped, instance)(*args, **kwargs)
                 if around is not None:
-                    return around()(partial(receive, True), wrapped, instance, args, kwargs)
-                return receive(is_async, wrapped, instance, args, kwargs)
+                    return around()(partial(receive, is_async=True), wrapped, instance, args, kwargs)
+                if returns:
+                    return receive(as_it_is, instance, (wrapped(*args, **kwargs),), {}, is_async=False)
+                return receive(wrapped, instance, args, kwargs, is_async=is_async)
             except BaseException as error:
                 shed(error)
                 raise
 
-        return wrapper
+        def body(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            op = current.get()
+            if (
+                type(op) is Record
+                and op.instance is instance
+                and op.later is None
+                and receipt is not None
+                and op.shown is not None
+                and not op.unheard
+                and receipt.untouched(op.shown, args, kwargs)
+            ):
+                op.shown = None  # as in `receive`, for most calls
+                return wrapped(*args, **kwargs)
+            return wrapper(wrapped, instance, args, kwargs)
+
+        return wrapper if around is not None or returns else body
 
     return make
 

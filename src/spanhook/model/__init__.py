@@ -36,6 +36,7 @@ from spanhook.model.adapter import (
     with_first,
 )
 from spanhook.model.admission import Admission, Admissions, Executing, KeptAdmissions, RunFacts, Runs
+from spanhook.model.bodies import Receipt, Receiver, receiving
 from spanhook.model.carried import (
     Carried,
     Pieces,
@@ -118,7 +119,6 @@ from spanhook.model.points import (
     Signal,
 )
 from spanhook.model.received import as_read, same
-from spanhook.model.receiving import Receipt, Receiver, receiving
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
 from spanhook.model.terminal import encodable_to, harmless, is_coloured
