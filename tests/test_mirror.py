@@ -124,6 +124,10 @@ WHOLE = {
 THROUGH = {
     "bootstrap/environment": "bootstrap/test_launch",
     "bootstrap/target": "bootstrap/test_launch_refused",
+    "engine/receiving": "instrument/langchain_core/test_tool_bodies",
+    "gating/last_look": "instrument/langchain_core/test_tool_bodies",
+    "instrument/receivers": "instrument/langchain_core/test_tool_bodies",
+    "model/bodies": "instrument/langchain_core/test_tool_bodies",
     "cards/_yaml": "cards/test_reading",
     "hooks/_audit_entry": "hooks/test_audit_log",
     "hooks/_event_line": "hooks/test_console_log",

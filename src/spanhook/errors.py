@@ -220,6 +220,10 @@ class AttemptStopped(RunStopped):
     """
 
 
+class Unwound(BaseException):
+    """Leaves a framework's code for the gates around it, which have an answer, or have to wait for hooks."""
+
+
 class FailedResult(Exception):
     """Stands for what went wrong in a call that raised nothing, but returned a result which says that it failed."""
 

@@ -78,6 +78,7 @@ class RegisteredMethod(RegisteredFunction):
         super().__init__(*args, **kwargs)
         self._handler, self.window = handler, handler.window
         self._budgeted, self._not_replayed = handler._budgeted, handler._not_replayed
+        self._acts_once = handler._acts_once
 
     def text_filter(self, op: Operation) -> TextFilter:
         return self._handler.text_filter(op)

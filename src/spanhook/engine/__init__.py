@@ -15,6 +15,7 @@ from spanhook.engine.lifecycle import listeners, registry
 from spanhook.engine.managing import AsyncManaged, Managed
 from spanhook.engine.own_code import agent, operation, operation_for, record_usage, register_kind, tool
 from spanhook.engine.processor import attach, detach, joined, listening
+from spanhook.engine.receiving import hear, look_for
 from spanhook.engine.turns import acall_turn
 
 __all__ = [
@@ -41,11 +42,13 @@ __all__ = [
     "called_back",
     "detach",
     "handed_out",
+    "hear",
     "inner_stream",
     "joined",
     "lazy",
     "listeners",
     "listening",
+    "look_for",
     "operation",
     "operation_for",
     "record_usage",

@@ -45,7 +45,7 @@ def begun(
         try:
             passed = pass_fast(op, plan, is_async=is_async)
         except BaseException as error:
-            _broken(op, error)
+            broken(op, error)
             return None
         if passed is None or (plan.fast_post is not None and passed.told is None and not chained):
             if plan.heard:
@@ -94,7 +94,7 @@ def passes(op: Record, run: Run | None) -> bool:
     try:
         may = step(run)
     except BaseException as error:
-        return _broken(op, error)
+        return broken(op, error)
     asked(op)
     return may
 
@@ -106,7 +106,7 @@ async def apasses(op: Record, run: Run | None) -> bool:
     try:
         may = await astep(run) and op.error is None
     except BaseException as error:
-        return _broken(op, error)
+        return broken(op, error)
     asked(op)
     return may
 
@@ -117,7 +117,7 @@ def asked(op: Record) -> None:
         op.asked_ns = clock.now()
 
 
-def _broken(op: Record, error: BaseException) -> bool:
+def broken(op: Record, error: BaseException) -> bool:
     """If gates cannot be run, the call is refused."""
     if isinstance(error, Exception):
         reject = Reject("spanhook could not run its hooks", status_code=500)
@@ -151,3 +151,12 @@ def sent_on(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> tupl
         except Exception as error:
             internal.report("extract.onward", error)
     return args, kwargs
+
+
+def show(op: Record) -> None:
+    """Keep what gates were shown of the arguments of a call that is about to be made."""
+    try:
+        op.shown = op.adapter.shown(op.instance, op.args, op.kwargs)  # pyright: ignore[reportOptionalCall]
+    except Exception as error:
+        internal.report("extract.shown", error)
+        op.shown = {}  # what the body receives differs from that

@@ -15,6 +15,7 @@ from spanhook.engine._completion import await_end
 from spanhook.engine._gates import Run, apasses, begun, passes, prepared
 from spanhook.engine._steps import END, Failed, Steps
 from spanhook.engine.lifecycle import begin, outcome
+from spanhook.engine.receiving import looked_at
 from spanhook.gating import Passed
 from spanhook.model import REPLACEABLE, Adapter, Args, Body, Kwargs, Record, current, shed
 from spanhook.telemetry import context_with, get_context, set_context
@@ -104,7 +105,10 @@ class Track(Steps):
                     op.called = True
                     call = op.args, op.kwargs
                     op.args, op.kwargs = prepared(self.adapter, instance, *call)
-                    if op.modified or op.kwargs is not call[1]:
+                    if self.is_async and self.adapter.shown is not None and op.plan is not None:
+                        source: Any = looked_at(op, make)
+                        self.source = source
+                    elif op.modified or op.kwargs is not call[1]:
                         self.source = make(*op.args, **op.kwargs)
                     self._hold_back(op)
                     return

@@ -17,11 +17,11 @@ from spanhook.concurrency import Dropped, drive, reaper
 from spanhook.engine._announcing import Announcement
 from spanhook.engine._completion import afinish, await_end, finish, interrupted, left
 from spanhook.engine._elsewhere import Elsewhere
-from spanhook.engine._gates import Run, apasses, asked, begun, passes, prepared, sent_on
+from spanhook.engine._gates import Run, apasses, asked, begun, passes, prepared, sent_on, show
 from spanhook.engine.absorption import Absorbed, Part
 from spanhook.engine.handover import hand_over, stream_sort, tap
 from spanhook.engine.lifecycle import begin, fail, outcome, settle
-from spanhook.errors import RunStopped
+from spanhook.errors import RunStopped, Unwound
 from spanhook.gating import Passed
 from spanhook.model import NOBODY, Adapter, Args, InHook, Kwargs, Record, current, shed
 from spanhook.telemetry import context_with, get_context, set_context
@@ -53,6 +53,8 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
                 op.called = True
                 if adapter.prepares:
                     op.args, op.kwargs = prepared(adapter, instance, op.args, op.kwargs)
+                if adapter.shown is not None and op.plan is not None:
+                    show(op)
                 try:
                     result = wrapped(*op.args, **op.kwargs)
                 except BaseException as error:
@@ -187,8 +189,9 @@ async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
     asked(op)
     if op.adapter.prepares:
         op.args, op.kwargs = prepared(op.adapter, op.instance, op.args, op.kwargs)
+    made = _looked_at if op.adapter.shown is not None and op.plan is not None else None
     try:
-        result = await wrapped(*op.args, **op.kwargs)
+        result = await (wrapped(*op.args, **op.kwargs) if made is None else made(op, wrapped))
     except BaseException as error:
         fail(op, error)
     else:
@@ -196,6 +199,20 @@ async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
             op.result = result
         else:
             settle(op, result)
+
+
+async def _looked_at(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> Any:
+    """Make a call whose body gates look at; once more if they have to wait where the framework cannot."""
+    show(op)
+    args, kwargs, op.unwinds = op.args, op.kwargs, True
+    while True:
+        try:
+            return await wrapped(*args, **kwargs)
+        except Unwound:
+            look, op.look = op.look, None
+            if look is None:
+                raise
+            await look.wait()
 
 
 async def _awaited(op: Record, run: Run | Passed | None, result: Awaitable[Any], dropped: Dropped) -> Any:

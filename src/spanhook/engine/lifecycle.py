@@ -14,8 +14,8 @@ from spanhook.engine._native_errors import native
 from spanhook.engine._opening import alike, naming, open_span
 from spanhook.engine.absorption import Absorbed, Part, absorbed, serves
 from spanhook.engine.attempts import is_attempt
-from spanhook.errors import AttemptStopped, Reject, RunStopped
-from spanhook.gating import Registry, again, count_decision, in_shadow, publish, tell_decided, tell_ended
+from spanhook.errors import AttemptStopped, Reject, RunStopped, Unwound
+from spanhook.gating import Plan, Registry, again, count_decision, in_shadow, publish, tell_decided, tell_ended
 from spanhook.model import (
     ASKING_FOR_RUNS,
     NOBODY,
@@ -115,6 +115,8 @@ def begin(
         op.coverage = ("best_effort" if adapter.made_elsewhere else "enforced") if plan.hooked else "observed"
         if (adapter.model_layer or adapter.reenters) and plan.hooked:
             note_gated(op)
+        if plan.early is not None and adapter.received_later is not None:
+            _wait(op, plan, plan.early)
     elif in_hook:
         op.in_hook = True
     if kind == "agent.invoke":
@@ -134,6 +136,17 @@ def begin(
     if traced:  # last: an interrupt before this leaves nothing behind, and nothing is called after it
         open_span(op, name, plain=plain)
     return op
+
+
+def _wait(op: Record, plan: Plan, early: Plan) -> None:
+    """Leave hooks that act once to the last look at the call, if it is sure to be taken."""
+    adapter = op.adapter
+    assert adapter.received_later is not None
+    try:
+        if adapter.received_later(op.instance, op.args, op.kwargs):
+            op.plan, op.later = early, plan
+    except Exception as error:
+        internal.report("extract.received", error)
 
 
 def _identify(op: Record) -> None:
@@ -174,6 +187,8 @@ def settle(op: Record, result: Any) -> None:
     """The call returned ``result``: read what it reports."""
     if op.plan is not None:
         op.returned_ns = clock.now()
+    if op.short_circuited and not op.called:  # a hook has answered in the place of its body
+        return
     op._result = result
     try:
         attributes, used = op.adapter.response(result)
@@ -189,7 +204,9 @@ def fail(op: Record, error: BaseException) -> None:
     """The call raised ``error``: read what it reports nevertheless."""
     returned(op)
     shed(error)
-    op.error, op.handled = error_of(op, error), None
+    if op.short_circuited and not op.called and isinstance(error, Exception | Unwound):
+        return  # as in `settle`
+    op.error, op.handled = op.stopped or error_of(op, error), None
     if op.adapter.failure is not None:
         try:
             attributes, used = op.adapter.failure(op.instance, op.args, op.kwargs, error)
@@ -235,6 +252,8 @@ def end(op: Record) -> None:
     op.ended = True
     if op.plan is not None and op.plan.heard and not op.published:
         op.published = True
+        if op.unheard:  # its call has not come to its body
+            publish(op, "pre", count_decision)
         publish(op, op.phase, count_decision)
     if op.decisions and not op.summed:
         decided, all_decided = [one.decision for one in op.decisions], op.root.__dict__.setdefault("run_decisions", [])

@@ -28,6 +28,7 @@ from spanhook.gating.estimating import estimated_cost
 from spanhook.gating.fast_path import Passed, leave_fast, pass_fast
 from spanhook.gating.handlers import EXPECTED, Marked, find, handler, handler_of, make, named, set_up, validated
 from spanhook.gating.hook import UNSET, FailMode, FunctionHook, Hook, HookSettings, bridge
+from spanhook.gating.last_look import LastLook
 from spanhook.gating.limits import Limits
 from spanhook.gating.loader import check_file, is_path, load_hooks, load_object, module_at
 from spanhook.gating.log import (
@@ -88,6 +89,7 @@ __all__ = [
     "HookSettings",
     "Hooks",
     "Isolate",
+    "LastLook",
     "Limits",
     "Looser",
     "Marked",

@@ -77,6 +77,11 @@ class Bound:
         return self.form == BEFORE or (self.form == BEFORE_NEXT and self.closed)
 
     @property
+    def acts_once(self) -> bool:
+        """Whether it waits for the last look at a call; see ``Hook._acts_once``."""
+        return self.hook._acts_once and self.form == BEFORE
+
+    @property
     def buffers(self) -> bool:
         """Whether streams are held back for it: if it asks for that, or must decide about results in time.
 

@@ -148,6 +148,10 @@ class Chain:
             self._ran.append(bound)
         if asking:
             return index
+        if op.later is not None and op.short_circuited:
+            await self._act_once()
+            if op.error is not None:
+                return index
         if self._plan.heard:
             publish(op, "pre", self._tally)
         if op.short_circuited and not op.adapter.block:
@@ -160,6 +164,14 @@ class Chain:
             raise HookError("on a stream or a `with` block, call_next() must be awaited in the hook's own task")
         conclude(op)
         return index
+
+    async def _act_once(self) -> None:
+        """The call is answered, so no body receives anything: hooks that waited for the last look act now."""
+        op = self._op
+        waiting, op.later = op.later.once, None
+        for bound in waiting:
+            if op.error is None and (not bound.selective or self._wants(bound)):
+                await self._before(bound)
 
     async def _before_next(self, bound: Bound, index: int, *, again: bool = False) -> int:
         """Run a gate around those that follow it. Returns the index of the next one to run."""

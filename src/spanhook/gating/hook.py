@@ -90,6 +90,11 @@ class Hook(SpanProcessor):
     _listeners: tuple[Any, ...] = ()
     """Called with each hook's result on operations of its kinds; see ``gating.log``."""
 
+    _acts_once = False
+    """Whether its ``before`` asks somebody or counts something. It then runs at the last look at a call: the one at
+    what its body receives, where a framework hands that over, otherwise the first one.
+    """
+
     _not_replayed = ""
     """Why ``spanhook replay`` does not run it, if it does not: what it does would be seen outside of the process."""
 

@@ -52,9 +52,18 @@ class Plan:
     """Called with the result of each hook."""
     bodies: tuple[Bound, ...] = ()
     """Hooks and listeners that ask for bodies of requests."""
+    once: tuple[Bound, ...] = ()
+    """Those of ``pre`` that act once, at the last look at a call."""
+    early: "Plan | None" = None
+    """The plan without those, for calls that are looked at once more; ``None`` if there are none."""
 
     def __bool__(self) -> bool:
         return self.hooked or bool(self.heard)
+
+    @property
+    def looks_again(self) -> bool:
+        """Whether any gate looks at a call once more if a framework has changed it."""
+        return any(one.asked_again for one in self.pre)
 
     @property
     def deciding(self) -> "Plan":
@@ -103,6 +112,9 @@ def plan_of(
         labelled: Whether ``allow`` is counted under one label for all tenants.
     """
     mine = tuple(hooks)
+    once = tuple(one for one in mine if one.acts_once)
+    others = [one for one in mine if not one.acts_once]
+    early = plan_of(kind, others, heard, listeners, labelled=labelled) if once else None
     pre = tuple(one for one in mine if one.form in (BEFORE, BEFORE_NEXT, AROUND, WRAP))
     after = tuple(one for one in mine if one.form in (AFTER, AFTER_NEXT))
     post = tuple(one for one in after if not one.hook._together)
@@ -137,6 +149,8 @@ def plan_of(
         together=together,
         listeners=told,
         bodies=bodies,
+        once=once,
+        early=early,
     )
 
 

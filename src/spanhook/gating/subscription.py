@@ -100,9 +100,25 @@ def publish(op: Record, phase: Phase, tally: Tally) -> None:
     plan = op.plan
     if plan is None or not plan.heard:
         return
+    if phase == "pre":
+        op.unheard = _is_received_later(op)
+        if op.unheard:
+            return
     for bound, put in plan.heard.get(phase, ()):
         try:
             if not bound.selective or bound.concerns(op):
                 put(Delivery(Event(op, phase), bound, copy_context(), tally))
         except Exception as error:
             internal.report("subscription", error, lost=1)
+
+
+def _is_received_later(op: Record) -> bool:
+    """Whether its call has not begun, and listeners wait for what its body receives, as the last look at it does."""
+    later = op.adapter.received_later
+    if later is None or op.called or op.short_circuited:
+        return False
+    try:
+        return later(op.instance, op.args, op.kwargs)
+    except Exception as error:
+        internal.report("extract.received", error)
+        return False

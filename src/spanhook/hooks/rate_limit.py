@@ -70,6 +70,7 @@ class RateLimit(Hook):
     """
 
     kinds = ("llm.call", "tool.execute")
+    _acts_once = True
     name = "rate_limit"
     priority = 60
     timeout = 5.0

@@ -30,9 +30,22 @@ from spanhook.instrument._versions import requirement, version
 from spanhook.instrument._wrapping import Binding, static
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
 from spanhook.instrument.metaclass import MetaFamily
-from spanhook.model import Attempts, Block, Held, InnerStream, Lookup, MetaPoint, Outlet, Point, Signal, libraries
+from spanhook.instrument.receivers import receiving
+from spanhook.model import (
+    Attempts,
+    Block,
+    Held,
+    InnerStream,
+    Lookup,
+    MetaPoint,
+    Outlet,
+    Point,
+    Receiver,
+    Signal,
+    libraries,
+)
 
-Entry = Point | Block | Attempts | Lookup | Held | Signal | Outlet | InnerStream
+Entry = Point | Block | Attempts | Lookup | Held | Signal | Outlet | InnerStream | Receiver
 Adapting = OnDemand | Telling | FamilyOnDemand
 Made = Binding | Family | MetaFamily | Adapting
 
@@ -148,6 +161,15 @@ class Bindings:
         if isinstance(entry, InnerStream):
             wanted, inner = load(entry.wanted), inner_streams(partial(load, entry.texts), entry.sends, entry.place)
             return lambda owner, name: FamilyOnDemand(owner, name, wanted, inner, entry.outside)
+        if isinstance(entry, Receiver):
+            around = partial(load, entry.around) if entry.around else None
+            wanted, receives = (
+                load(entry.wanted),
+                receiving(partial(load, entry.receipt), around, returns=entry.returns),
+            )
+            if entry.overrides:
+                return lambda owner, name: FamilyOnDemand(owner, name, wanted, receives, ())
+            return lambda owner, name: OnDemand(owner, name, wanted, receives)
         if isinstance(entry, Lookup):
             looks = looked_up(entry)
             return lambda owner, name: Family(owner, name, looks)

@@ -15,6 +15,7 @@ from spanhook.model._kinds import (
 from spanhook.model._later import Later, later, resolved
 from spanhook.model._packed import Packed, packed, unpacked
 from spanhook.model._payload import MOST_TOOLS
+from spanhook.model._rewriting import Rewritten
 from spanhook.model.adapter import (
     OPERATION_NAMES,
     TARGET_KEYS,
@@ -24,6 +25,7 @@ from spanhook.model.adapter import (
     Attributes,
     Body,
     Chunks,
+    Coerced,
     Described,
     Following,
     Framing,
@@ -34,6 +36,7 @@ from spanhook.model.adapter import (
     with_first,
 )
 from spanhook.model.admission import Admission, Admissions, Executing, KeptAdmissions, RunFacts, Runs
+from spanhook.model.bodies import Receipt, Receiver, receiving
 from spanhook.model.carried import (
     Carried,
     Pieces,
@@ -117,6 +120,7 @@ from spanhook.model.points import (
     Signal,
 )
 from spanhook.model.readable_json import json_text
+from spanhook.model.received import as_read, same
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
 from spanhook.model.terminal import encodable_to, harmless, is_coloured
@@ -161,6 +165,7 @@ __all__ = [
     "Channel",
     "ChunkText",
     "Chunks",
+    "Coerced",
     "DecisionRecord",
     "Described",
     "Event",
@@ -192,9 +197,12 @@ __all__ = [
     "Pieces",
     "PlainTexts",
     "Point",
+    "Receipt",
+    "Receiver",
     "Record",
     "Request",
     "Response",
+    "Rewritten",
     "Route",
     "RunFacts",
     "Runs",
@@ -211,6 +219,7 @@ __all__ = [
     "alias_of",
     "alike",
     "ambient",
+    "as_read",
     "asheds",
     "block_form",
     "carried_by",
@@ -267,8 +276,10 @@ __all__ = [
     "nothing",
     "packed",
     "raised_in",
+    "receiving",
     "resolved",
     "runs_on",
+    "same",
     "shed",
     "sheds",
     "source_form",

@@ -6,7 +6,7 @@ library's function received them, so that nothing is allocated for a call that n
 
 from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from opentelemetry.trace import SpanKind
 
@@ -21,6 +21,10 @@ from spanhook.semconv import Kind
 Args = tuple[Any, ...]
 Kwargs = Mapping[str, Any]
 Attributes = dict[str, Any]
+Coerced = Literal["exact", "twice", "as sent"]
+"""How gates see what a framework makes of a tool's arguments: where the body receives it, by having them validated once
+more than the framework does, or not at all.
+"""
 
 _RUNS = frozenset[Kind](("run", "agent.invoke", "agent.delegate"))
 """Kinds of which a call may be made again inside itself, in an override or another method, for something else."""
@@ -264,6 +268,12 @@ class Adapter:
             back as a whole for hooks to decide about it.
         body: The body of a result that ``stream_of`` calls a stream, if the result holds unread content.
         prepare: Makes spanhook's own last changes to a call, such as requesting a stream's usage.
+        coerced: How gates see what the framework makes of a tool's arguments, if it makes anything of them.
+        shown: What hooks were shown of a tool's arguments, copied just before the call is made; for calls whose body
+            receives what the framework makes of that, see ``Receiver``.
+        received: The call with the arguments that its body receives.
+        received_later: Whether the call is sure to reach its body through a ``Receiver``, so that hooks which act once
+            may wait for that.
         arrival: Where a request that this call serves comes from; see ``Arrival``.
         onward: Puts the trace context, as text, into a request that leaves the process, or that the library reads it
             from.
@@ -337,6 +347,10 @@ class Adapter:
     texts: Texts | None = None
     body: Callable[[Any, Args, Kwargs, Any], Body | None] | None = None
     prepare: Callable[[Any, Args, Kwargs], tuple[Args, Kwargs]] | None = None
+    coerced: Coerced = "as sent"
+    shown: Callable[[Any, Args, Kwargs], Any] | None = None
+    received: Callable[[Any, Args, Kwargs, Any], tuple[Args, Kwargs]] | None = None
+    received_later: Callable[[Any, Args, Kwargs], bool] | None = None
     arrival: Callable[[Any, Args, Kwargs], "Arrival"] | None = None
     onward: Callable[[Any, Args, Kwargs, Mapping[str, str]], tuple[Args, Kwargs]] | None = None
     failure: Callable[[Any, Args, Kwargs, BaseException], tuple[Attributes, Usage | None]] | None = None

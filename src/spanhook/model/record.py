@@ -89,6 +89,12 @@ class Record(End):
         fault: Why its result is an error, although nothing was raised; empty if it is none.
         passed_as: The name under which a framework passes it on, if that is another one.
         serves: It serves the enclosing operation's call in the same process: both are counted as one call.
+        shown: The arguments that gates were shown, until the call's body receives what the framework made of them.
+        later: The hooks of its kind, if some of them act once and wait for that.
+        look: A look at what its body receives for which its gates have to wait outside of the framework.
+        unwinds: Its call can be left for that, and made once more.
+        unheard: Listeners have not been told that its gates let it pass; they hear what its body receives.
+        stopped: What gates have refused it with there, whatever the framework makes of that.
     """
 
     # Slots hold what every operation sets or reads: in CPython 3.11, class-level defaults are ten times slower to look
@@ -133,6 +139,7 @@ class Record(End):
         "returned_ns",
         "routed",
         "short_circuited",
+        "shown",
         "span",
         "start_ns",
         "status",
@@ -180,6 +187,11 @@ class Record(End):
     fault = ""
     passed_as = ""
     serves = False
+    later: Any = None
+    look: Any = None
+    unwinds = False
+    unheard = False
+    stopped: BaseException | None = None
 
     def __init__(
         self,
@@ -225,6 +237,7 @@ class Record(End):
         self.owing: Record | None = None
         self.gated: list[str | None] | None = None
         self.latch: Any = None
+        self.shown: Any = None
         self.end_attributes: Attributes | None = None
         self._identity: Identity | None = None
         self.called = self.decided = self.foreign = self.in_hook = self.odd = False

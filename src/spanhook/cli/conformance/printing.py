@@ -18,6 +18,7 @@ COLUMNS = {
     "timeout": "a gate that takes too long refuses it, or lets it through if it fails open",
     "named": "names that are members of an Enum are known to hooks by their characters",
     "rewritten": "if a hook rewrites a request, the rewritten one arrives",
+    "coerced": "if the library makes something else of arguments, gates see that: = as it arrives, 2 validated twice",
     "answered": "if a hook answers in its place, it is not made, and the caller gets the answer",
     "held": "if a hook replaces an answer, only the replacement gets out, from streams too",
     "window": "if a hook rewrites or refuses streamed text, it does not get out, not through callbacks either",
@@ -38,8 +39,16 @@ COLUMNS = {
 }
 KEPT = "by a reference taken before hooks were active"
 GAP = "  "
-_MARKS = {OK: "+", FAILED: "X", NOT_GATED: "!", NOT_APPLICABLE: "."}
-_COLOURS = {OK: "green", FAILED: "red", NOT_GATED: "yellow", NOT_APPLICABLE: "dim"}
+_MARKS = {OK: "+", FAILED: "X", NOT_GATED: "!", NOT_APPLICABLE: ".", "exact": "=", "twice": "2", "as sent": "!"}
+_COLOURS = {
+    OK: "green",
+    FAILED: "red",
+    NOT_GATED: "yellow",
+    NOT_APPLICABLE: "dim",
+    "exact": "green",
+    "twice": "green",
+    "as sent": "yellow",
+}
 
 
 def print_report(report: Report) -> None:

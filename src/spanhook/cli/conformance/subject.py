@@ -7,13 +7,39 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Annotated, Any, cast
+
+from pydantic import AfterValidator
 
 from spanhook.cli.conformance.loops import run
 from spanhook.semconv import Kind
 
 PLANTED = "planted"
 """A word of content, which telemetry must not show."""
+
+
+@dataclass
+class Coercion:
+    """What frameworks make of arguments of the type ``Query`` as they validate them.
+
+    Attributes:
+        on: Every such argument becomes ``PLANTED``, which nobody has sent; otherwise nothing changes.
+        times: How often that has happened.
+    """
+
+    on: bool = False
+    times: int = 0
+
+    def __call__(self, text: str) -> str:
+        if not self.on:
+            return text
+        self.times += 1
+        return PLANTED
+
+
+coercion = Coercion()
+Query = Annotated[str, AfterValidator(coercion)]
+"""The type of the arguments of tools whose framework validates them with pydantic."""
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,7 @@ class Approval(Hook):
 
     kinds = ("tool.execute",)
     _not_replayed = "what people would answer"
+    _acts_once = True
     name = "approval"
     priority = 98
     timeout = None

@@ -68,6 +68,7 @@ class Budget(Hook):
     """
 
     kinds = ("llm.call", "embeddings.create")
+    _acts_once = True
     name = "budget"
     priority = 95
     timeout = 5.0

@@ -34,6 +34,7 @@ class LoopGuard(Hook):
     """
 
     kinds = ("tool.execute", "llm.call", "agent.invoke")
+    _acts_once = True
     name = "loop_guard"
     priority = 58
     stream = "observe"

@@ -9,7 +9,7 @@ from typing import Any
 
 from spanhook.instrument.agent_framework.control import control
 from spanhook.instrument.instrumentor import Instrumentor
-from spanhook.model import Point
+from spanhook.model import Point, Receiver
 
 _HERE = "spanhook.instrument.agent_framework"
 OWN = ("agent_framework", "agent_framework_foundry_local", "agent_framework_openai")
@@ -42,6 +42,13 @@ class AgentFrameworkInstrumentor(Instrumentor):
         _point("._clients:BaseChatClient.get_response", "clients:CLIENT", "clients:chosen", outside=OWN),
         _point("._agents:RawAgent._call_chat_client", "others:OTHER", "others:chosen"),
         _point("._tools:FunctionTool.invoke", "tools:TOOL", "tools:chosen"),
+        Receiver(
+            module="agent_framework._tools",
+            name="FunctionTool._invoke_function",
+            receipt=f"{_HERE}.tool_bodies:FUNCTION",
+            wanted="spanhook.instrument.receivers:tools",
+            optional=True,
+        ),
         _point("._tools:FunctionTool.__call__", "tools:CALL", "tools:call_chosen", mode="sync"),
         _point("._workflows._workflow:Workflow.run", "workflows:RUN", "workflows:chosen"),
         _point(

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from spanhook import semconv
 from spanhook.instrument.agent_framework.contents import part_of
+from spanhook.instrument.agent_framework.tool_bodies import COERCED, received_later
 from spanhook.instrument.layers import MCP_SERVER
 from spanhook.instrument.wire import encoded
 from spanhook.model import (
@@ -30,6 +31,7 @@ from spanhook.model import (
     exact_text,
     gated_by,
     in_order,
+    receiving,
 )
 
 _OWN = frozenset(("arguments", "context", "tool_call_id", "skip_parsing"))
@@ -226,6 +228,8 @@ TOOL = Adapter(
     rejected=tool_rejected,
     model_layer=True,
     carries=tool_carries,
+    received_later=received_later,
+    **receiving(tool_request, tool_rewrite, COERCED),
 )
 
 
@@ -271,5 +275,14 @@ def call_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any
 
 
 CALL = replace(
-    TOOL, request=call_request, rewrite=call_rewrite, answer=call_answer, rejected=None, carries=call_carries
+    TOOL,
+    request=call_request,
+    rewrite=call_rewrite,
+    answer=call_answer,
+    rejected=None,
+    carries=call_carries,
+    coerced="as sent",
+    shown=None,
+    received=None,
+    received_later=None,
 )

@@ -5,7 +5,7 @@ whatever they send their requests through.
 """
 
 from spanhook.instrument.instrumentor import Instrumentor
-from spanhook.model import Outlet, Point, Signal
+from spanhook.model import Outlet, Point, Receiver, Signal
 
 _HERE = "spanhook.instrument.crewai"
 
@@ -32,6 +32,17 @@ def _signal(place: str, before: str, *, optional: bool = False) -> Signal:
 _NATIVE = "_execute_single_native_tool_call"
 
 
+def _validating(place: str, receipt: str) -> Receiver:
+    module, _, name = place.partition(":")
+    return Receiver(
+        module=f"crewai.{module}",
+        name=name,
+        receipt=f"{_HERE}.tool_bodies:{receipt}",
+        wanted="spanhook.instrument.receivers:tools",
+        returns=True,
+    )
+
+
 class CrewAIInstrumentor(Instrumentor):
     """Points of ``crewai``."""
 
@@ -46,6 +57,8 @@ class CrewAIInstrumentor(Instrumentor):
         _point("tools.base_tool:BaseTool.arun", "tools:RUN", mode="async"),
         _point("tools.structured_tool:CrewStructuredTool.invoke", "tools:INVOKED_TOOL"),
         _point("tools.structured_tool:CrewStructuredTool.ainvoke", "tools:INVOKED_TOOL", mode="async"),
+        _validating("tools.base_tool:BaseTool._validate_kwargs", "VALIDATED"),
+        _validating("tools.structured_tool:CrewStructuredTool._parse_args", "PARSED"),
         _point("tools.tool_usage:ToolUsage._use", "usage:USE", "usage:chosen"),
         _point("tools.tool_usage:ToolUsage._ause", "usage:USE", "usage:chosen", mode="async"),
         _point(f"agents.agent_executor:AgentExecutor.{_NATIVE}", "usage:NATIVE_USE", optional=True),

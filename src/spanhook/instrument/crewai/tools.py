@@ -14,6 +14,7 @@ from typing import Any, cast
 from spanhook import semconv
 from spanhook.instrument.crewai.arguments import EXECUTED, INVOKED, TOLD
 from spanhook.instrument.crewai.refusals import aborted, told
+from spanhook.instrument.crewai.tool_bodies import invoked_later, run_later
 from spanhook.instrument.crewai.tool_calls import arguments_in, named, names_of
 from spanhook.instrument.wire import encoded
 from spanhook.model import (
@@ -27,6 +28,7 @@ from spanhook.model import (
     Request,
     current_record,
     in_order,
+    receiving,
 )
 
 LAYER = "crewai.tool"
@@ -140,6 +142,8 @@ RUN = Adapter(
     model_layer=True,
     relays=True,
     carries=carrying(run_arguments),
+    received_later=run_later,
+    **receiving(requesting(run_arguments), run_rewrite, "twice"),
 )
 
 
@@ -164,6 +168,8 @@ INVOKED_TOOL = replace(
     request=requesting(invoked_arguments),
     rewrite=invoked_rewrite,
     carries=carrying(invoked_arguments),
+    received_later=invoked_later,
+    **receiving(requesting(invoked_arguments), invoked_rewrite, "twice"),
 )
 
 
@@ -201,6 +207,8 @@ EXECUTED_FUNCTION = replace(
     rejected=executed_rejected,
     prepare=None,
     carries=carrying(executed_arguments),
+    received_later=None,
+    **receiving(requesting(executed_arguments), executed_rewrite, "twice"),
 )
 
 
@@ -230,4 +238,5 @@ TOLD_FUNCTION = replace(
     request=requesting(told_arguments),
     rewrite=told_rewrite,
     carries=carrying(told_arguments),
+    **receiving(requesting(told_arguments), told_rewrite, "twice"),
 )

@@ -32,6 +32,7 @@ from spanhook.model import (
     current_record,
     exact_text,
     in_order,
+    receiving,
 )
 
 try:
@@ -145,6 +146,8 @@ USE = replace(
     fault=used_fault,
     relays=False,
     carries=used_carries,
+    received_later=None,
+    **receiving(requesting(used_arguments), used_rewrite, "twice"),
 )
 
 
@@ -256,6 +259,7 @@ NATIVE_USE = replace(
     rejected=native_rejected,
     fault=native_fault,
     carries=carrying(native_arguments),
+    **receiving(requesting(native_arguments), native_rewrite, "twice"),
 )
 
 

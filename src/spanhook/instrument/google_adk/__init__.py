@@ -8,7 +8,7 @@ through, and tools at the method that agents, workflows and the application call
 from typing import Any
 
 from spanhook.instrument.instrumentor import Instrumentor
-from spanhook.model import Point, Signal
+from spanhook.model import Point, Receiver, Signal
 
 _HERE = "spanhook.instrument.google_adk"
 
@@ -52,6 +52,12 @@ class GoogleADKInstrumentor(Instrumentor):
             "tools:chosen",
             mode="async",
             optional=True,  # newer versions call the tool's method there
+        ),
+        Receiver(
+            module="google.adk.tools.function_tool",
+            name="FunctionTool._invoke_callable",
+            receipt=f"{_HERE}.tool_bodies:FUNCTION",
+            wanted="spanhook.instrument.receivers:tools",
         ),
         _point("code_executors.base_code_executor:BaseCodeExecutor.execute_code", "code:CODE", mode="sync"),
         _point(

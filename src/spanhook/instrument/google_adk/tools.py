@@ -16,6 +16,7 @@ from spanhook.instrument.google_adk.arguments import POOL
 from spanhook.instrument.google_adk.arguments import TOOL as CALL
 from spanhook.instrument.google_adk.delegations import HANDOFF, Handoff
 from spanhook.instrument.google_adk.runs import name_of
+from spanhook.instrument.google_adk.tool_bodies import tool_received, tool_received_later, tool_shown
 from spanhook.instrument.signatures import Signature
 from spanhook.instrument.wire import encoded
 from spanhook.model import (
@@ -245,7 +246,20 @@ TOOL = Adapter(
     chunks=Last,
     answer_chunks=tool_chunks,
     model_layer=True,
+    coerced="exact",
+    shown=tool_shown,
+    received=tool_received,
+    received_later=tool_received_later,
     carries=tool_carries,
     pools=True,
 )
-LIVE = replace(TOOL, rejected=None, follows=None, stream_of=None)
+LIVE = replace(
+    TOOL,
+    rejected=None,
+    follows=None,
+    stream_of=None,
+    coerced="as sent",
+    shown=None,
+    received=None,
+    received_later=None,
+)

@@ -8,7 +8,7 @@ are left alone; overrides of the first two are wrapped while hooks want to see t
 from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.instrument.langchain_core.control import control
 from spanhook.instrument.langchain_core.isolation import isolate
-from spanhook.model import InnerStream, Outlet, Point
+from spanhook.model import InnerStream, Outlet, Point, Receiver
 
 _HERE = "spanhook.instrument.langchain_core"
 _CHAT = "langchain_core.language_models.chat_models"
@@ -47,6 +47,17 @@ def _inner(module: str, name: str) -> InnerStream:
     )
 
 
+def _body(name: str) -> Receiver:
+    """Where a tool's body receives what the tool's schema has made of the arguments."""
+    return Receiver(
+        module=_TOOLS,
+        name=name,
+        receipt=f"{_HERE}.tool_bodies:TOOL_BODY",
+        wanted="spanhook.instrument.receivers:tools",
+        overrides=True,
+    )
+
+
 class LangChainInstrumentor(Instrumentor):
     """Points of ``langchain-core``, on which LangChain and its integrations are built."""
 
@@ -79,6 +90,8 @@ class LangChainInstrumentor(Instrumentor):
         _own(_TEXT, "BaseLLM.ainvoke", "TEXT", "async"),
         _own(_TOOLS, "BaseTool.invoke", "TOOL"),
         _own(_TOOLS, "BaseTool.ainvoke", "TOOL", "async"),
+        _body("BaseTool._run"),
+        _body("BaseTool._arun"),
         _inner(_CHAT, "BaseChatModel._stream"),
         _inner(_CHAT, "BaseChatModel._astream"),
         _inner(_TEXT, "BaseLLM._stream"),

@@ -10,7 +10,7 @@ from typing import Any
 from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatGeneration, Generation, LLMResult
 
-from spanhook.instrument.langchain_core import text, tools
+from spanhook.instrument.langchain_core import text, tool_bodies, tools
 from spanhook.instrument.langchain_core.announcing import CHAT_INVOKE, TEXT_INVOKE, TOOL_INVOKE
 from spanhook.instrument.langchain_core.answers import as_ai_message
 from spanhook.instrument.langchain_core.chat import STREAM, chat_start
@@ -129,6 +129,15 @@ def _as_run(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def tool_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
     (changed,), _ = tools.tool_rewrite(instance, *_run(args, kwargs), change)
+    return _with_input(args, kwargs, changed)
+
+
+def tool_received(instance: Any, args: Args, kwargs: Kwargs, arguments: Any) -> tuple[Args, Kwargs]:
+    (changed,), _ = tool_bodies.tool_received(instance, *_run(args, kwargs), arguments)
+    return _with_input(args, kwargs, changed)
+
+
+def _with_input(args: Args, kwargs: Kwargs, changed: Any) -> tuple[Args, Kwargs]:
     given = first(args, kwargs, "input")
     return with_first(args, kwargs, "input", {**given, "args": changed} if _is_call(given) else changed)
 
@@ -151,6 +160,9 @@ TOOL = replace(
     vary=None,
     request=tool_request,
     rewrite=tool_rewrite,
+    shown=_as_run(tool_bodies.tool_shown),
+    received=tool_received,
+    received_later=None,
     answer=_as_run(tools.tool_answer),
     announce=TOOL_INVOKE,
     rejected=_as_run(tools.tool_rejected),

@@ -10,6 +10,8 @@ from spanhook import semconv
 from spanhook.instrument.langchain_core.announcing import TOOL_RUN
 from spanhook.instrument.langchain_core.handoffs import tool_handoffs
 from spanhook.instrument.langchain_core.messages import as_content, to_message
+from spanhook.instrument.langchain_core.tool_bodies import tool_received, tool_received_later, tool_shown
+from spanhook.instrument.langchain_core.tool_inputs import visible
 from spanhook.instrument.layers import LANGCHAIN_TOOL_INVOKE
 from spanhook.model import (
     Adapter,
@@ -58,18 +60,6 @@ def _note_id(attributes: Attributes, _instance: Any, _args: Args, kwargs: Kwargs
     return type(call_id) is not str or not call_id.isascii()
 
 
-def _arguments(instance: Any, given: Any) -> dict[str, Any]:
-    """A tool's input by argument name, without what the framework injects (state, store, runtime)."""
-    if isinstance(given, str):
-        return {next(iter(instance.args), "input"): given}
-    hide = getattr(instance, "_filter_injected_args", None)
-    if hide is not None:
-        return dict(hide(given))
-    shown, whole = instance.tool_call_schema, instance.get_input_schema()
-    injected = getattr(whole, "model_fields", {}).keys() - getattr(shown, "model_fields", given).keys()
-    return {name: value for name, value in given.items() if name not in injected}
-
-
 def _names(instance: Any, given: Mapping[str, Any]) -> set[str]:
     """The arguments that reach the tool; those missing from its schema are dropped, unless it takes any."""
     schema = getattr(instance, "args_schema", None)
@@ -82,7 +72,7 @@ def _names(instance: Any, given: Mapping[str, Any]) -> set[str]:
 
 def tool_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
     given = first(args, kwargs, "tool_input")
-    return Request(arguments=_arguments(instance, given), inputs=given)
+    return Request(arguments=visible(instance, given), inputs=given)
 
 
 def tool_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> tuple[Args, Kwargs]:
@@ -91,12 +81,12 @@ def tool_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) -> t
         given = change.inputs
     if change.arguments is not None:
         injected: Mapping[str, Any] = {}
-        visible = _arguments(instance, given)
-        unknown = change.arguments.keys() - visible.keys() - _names(instance, change.arguments)
+        known = visible(instance, given)
+        unknown = change.arguments.keys() - known.keys() - _names(instance, change.arguments)
         if unknown:
             raise ValueError(f"the tool {instance.name!r} has no argument {sorted(map(str, unknown))}")
         if isinstance(given, Mapping):
-            injected = {name: value for name, value in given.items() if name not in visible}
+            injected = {name: value for name, value in given.items() if name not in known}
         given = {**injected, **change.arguments}
     return with_first(args, kwargs, "tool_input", given)
 
@@ -126,7 +116,7 @@ def tool_rejected(instance: Any, _args: Args, kwargs: Kwargs, reason: str) -> To
 
 def tool_carries(instance: Any, args: Args, kwargs: Kwargs) -> list[str | None]:
     """The tool's arguments, as text."""
-    arguments = _arguments(instance, first(args, kwargs, "tool_input"))
+    arguments = visible(instance, first(args, kwargs, "tool_input"))
     return [in_order(arguments)]
 
 
@@ -161,6 +151,10 @@ TOOL = Adapter(
     rejected=tool_rejected,
     follows=tool_handoffs,
     model_layer=True,
+    coerced="exact",
+    shown=tool_shown,
+    received=tool_received,
+    received_later=tool_received_later,
     carries=tool_carries,
     goes_on=tool_goes_on,
     transport_of=frozenset((LANGCHAIN_TOOL_INVOKE,)),  # an overridden `invoke` continues here

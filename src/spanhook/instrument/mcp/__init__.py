@@ -5,7 +5,7 @@ request is answered, whoever put the handler there, and where a tool's function 
 """
 
 from spanhook.instrument.instrumentor import Instrumentor
-from spanhook.model import Lookup, Point
+from spanhook.model import Lookup, Point, Receiver
 
 _HERE = "spanhook.instrument.mcp"
 
@@ -23,6 +23,17 @@ def _tool(module: str) -> Point:
         adapter=f"{_HERE}.functions:RUN",
         mode="async",
         overrides=True,
+        optional=True,
+    )
+
+
+def _function(package: str, name: str, *, around: str = "") -> Receiver:
+    return Receiver(
+        module=f"mcp.server.{package}.utilities.func_metadata",
+        name=f"FuncMetadata.{name}",
+        receipt=f"{_HERE}.tool_bodies:FUNCTION",
+        wanted="spanhook.instrument.receivers:tools",
+        around=f"{_HERE}.tool_bodies:{around}" if around else "",
         optional=True,
     )
 
@@ -64,4 +75,6 @@ class MCPInstrumentor(Instrumentor):
         ),
         _tool("fastmcp"),
         _tool("mcpserver"),
+        _function("fastmcp", "call_fn_with_arg_validation", around="call_validating"),
+        _function("mcpserver", "call_fn"),
     )

@@ -20,7 +20,20 @@ from spanhook.instrument.mcp.results import (
     tool_output,
     tool_result,
 )
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, exact_text, in_order
+from spanhook.instrument.mcp.tool_bodies import is_own
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Kwargs,
+    Message,
+    Request,
+    exact_text,
+    in_order,
+    receiving,
+)
 from spanhook.semconv import Kind
 
 
@@ -146,6 +159,20 @@ class Calls:
             carries=self.carries,
             **more,
         )
+
+
+def tool_fields(calls: Calls, tool: Callable[[Any, str], Any]) -> dict[str, Any]:
+    """Fields of the adapter of calls of tools that a server answers with functions.
+
+    Args:
+        calls: The requests.
+        tool: The tool of a server by its name, called with ``(instance, name)``.
+    """
+
+    def received_later(instance: Any, args: Args, kwargs: Kwargs) -> bool:
+        return is_own(tool(instance, calls.target(args, kwargs)))
+
+    return {**receiving(calls.request, calls.rewrite), "received_later": received_later}
 
 
 def passed_on(adapter: Adapter) -> Adapter:

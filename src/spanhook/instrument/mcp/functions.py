@@ -6,6 +6,7 @@ from spanhook import semconv
 from spanhook.instrument.layers import MCP_SERVER
 from spanhook.instrument.mcp.failures import error_type, failure
 from spanhook.instrument.mcp.results import fault, tool_output
+from spanhook.instrument.mcp.tool_bodies import is_own
 from spanhook.model import (
     Adapter,
     Args,
@@ -17,6 +18,7 @@ from spanhook.model import (
     Request,
     first,
     in_order,
+    receiving,
     with_first,
 )
 
@@ -59,6 +61,10 @@ def _plain(result: Any) -> list[Message]:
     return [{"role": "tool", "parts": [{"type": "tool_call_response", "response": str(result)}]}]
 
 
+def _received_later(instance: Any, _args: Args, _kwargs: Kwargs) -> bool:
+    return is_own(instance)
+
+
 RUN = Adapter(
     kind="tool.execute",
     layer=MCP_SERVER,
@@ -72,4 +78,6 @@ RUN = Adapter(
     error_type=error_type,
     failure=failure,
     carries=_carries,
+    received_later=_received_later,
+    **receiving(_request, _rewrite),
 )

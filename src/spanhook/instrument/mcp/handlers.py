@@ -9,7 +9,8 @@ from opentelemetry.trace import SpanKind
 from spanhook import semconv
 from spanhook.instrument.in_process import sender_of
 from spanhook.instrument.layers import MCP_SERVER
-from spanhook.instrument.mcp.calls import METHODS, Calls, Method, passed_on
+from spanhook.instrument.mcp.calls import METHODS, Calls, Method, passed_on, tool_fields
+from spanhook.instrument.mcp.calls import TOOL as TOOLS
 from spanhook.instrument.mcp.client import Sent
 from spanhook.instrument.mcp.failures import REFUSED
 from spanhook.instrument.mcp.forms import HANDLED
@@ -61,11 +62,16 @@ def _schema(instance: Served, name: str) -> Schema:
     if tool is not None:
         return tool.outputSchema
     # The first request for a tool fills that cache, unless a hook answers it. What FastMCP registered knows them all.
+    return getattr(_tool(instance, name), "output_schema", None)
+
+
+def _tool(instance: Served, name: str) -> Any:
+    """A tool of a FastMCP server."""
     handler = instance.server.request_handlers.get(types.CallToolRequest)
     for cell in getattr(handler, "__closure__", None) or ():
         tools = getattr(getattr(cell.cell_contents, "__self__", None), "_tool_manager", None)
         if tools is not None:
-            return getattr(tools.get_tool(name), "output_schema", None)
+            return tools.get_tool(name)
     return None
 
 
@@ -106,6 +112,7 @@ def _handler(method: Method) -> Adapter:
         identity=_identity,
         metadata=_metadata,
         rejected=rejected,
+        **(tool_fields(calls, _tool) if method is TOOLS else {}),
     )
 
 

@@ -9,7 +9,7 @@ from opentelemetry.trace import SpanKind
 from spanhook import semconv
 from spanhook.instrument.in_process import sender_of
 from spanhook.instrument.layers import MCP_SERVER
-from spanhook.instrument.mcp.calls import METHODS, Calls, Method, passed_on
+from spanhook.instrument.mcp.calls import METHODS, Calls, Method, passed_on, tool_fields
 from spanhook.instrument.mcp.calls import TOOL as TOOLS
 from spanhook.instrument.mcp.failures import REFUSED
 from spanhook.instrument.mcp.forms import WIRE
@@ -45,12 +45,15 @@ def _about(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
     return attributes
 
 
-def _schema(instance: Any, name: str) -> Schema:
-    """The schema of a tool of a server that knows its tools; others look them up when they are asked."""
+def _tool(instance: Any, name: str) -> Any:
+    """A tool of a server that knows its tools; others look them up when they are asked."""
     handler = getattr(instance.server.get_request_handler("tools/call"), "handler", None)
     manager = getattr(getattr(handler, "__self__", None), "_tool_manager", None)
-    tool = manager.get_tool(name) if manager is not None else None
-    return getattr(tool, "output_schema", None)
+    return manager.get_tool(name) if manager is not None else None
+
+
+def _schema(instance: Any, name: str) -> Schema:
+    return getattr(_tool(instance, name), "output_schema", None)
 
 
 def _identity(_instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, str]:
@@ -98,6 +101,7 @@ def _server(method: Method) -> Adapter:
         identity=_identity,
         metadata=_metadata,
         rejected=rejected,
+        **(tool_fields(calls, _tool) if method is TOOLS else {}),
     )
 
 

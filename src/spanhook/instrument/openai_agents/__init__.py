@@ -6,7 +6,7 @@ calls from agents, realtime sessions and wherever else.
 """
 
 from spanhook.instrument.instrumentor import Instrumentor
-from spanhook.model import Held, Outlet, Point, Signal
+from spanhook.model import Held, Outlet, Point, Receiver, Signal
 
 _HERE = "spanhook.instrument.openai_agents"
 _RUN = "agents.run"
@@ -58,6 +58,12 @@ class OpenAIAgentsInstrumentor(Instrumentor):
         _point(_TOOL, "invoke_function_tool", "tools:INVOKED", choose="tools:invoked", optional=True),
         _point(_TOOL, "_invoke_function_tool_with_metadata", "tools:TIMED", choose="tools:timed", optional=True),
         _held("FunctionTool.on_invoke_tool", "tools:TOOL", "tools:held"),
+        Receiver(
+            module="agents.function_schema",
+            name="FuncSchema.to_call_args",
+            receipt=f"{_HERE}.tool_bodies:ARGUMENTS",
+            wanted="spanhook.instrument.receivers:tools",
+        ),
         _held("CustomTool.on_invoke_tool", "native_tools:CUSTOM", optional=True),
         _held("ShellTool.executor", "native_tools:SHELL"),
         _held("LocalShellTool.executor", "native_tools:LOCAL_SHELL"),

@@ -15,6 +15,7 @@ from agents import tool as sdk
 from spanhook import semconv
 from spanhook.errors import Reject
 from spanhook.instrument.openai_agents.signatures import HELD_TOOL
+from spanhook.instrument.openai_agents.tool_bodies import ReadArguments, is_function
 from spanhook.instrument.wire import decoded, encoded, plain
 from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, Usage, current_record, in_order
 
@@ -83,7 +84,8 @@ def _sort(tool: Any) -> str:
 
 
 def _request(call: Call) -> Request:
-    arguments = decoded(call.arguments or "{}")
+    given = call.arguments
+    arguments = given.values if isinstance(given, ReadArguments) else decoded(given or "{}")
     return Request(arguments=arguments if isinstance(arguments, dict) else {}, inputs=arguments)
 
 
@@ -104,9 +106,9 @@ def _rewritten(call: Call, change: Change) -> str:
 
 
 def _forget(call: Call) -> None:
-    """Leave what was parsed before the arguments were rewritten."""
-    prepared = getattr(call.context, _PREPARED, None)
-    if prepared is not None and prepared.arguments != call.arguments:
+    """Leave what was parsed before the arguments were rewritten, or what hooks have not seen."""
+    prepared, op = getattr(call.context, _PREPARED, None), current_record()
+    if prepared is not None and (prepared.arguments != call.arguments or (op is not None and op.plan is not None)):
         setattr(call.context, _PREPARED, None)
 
 
@@ -164,6 +166,15 @@ def _tool(read: Read) -> Adapter:
     def rejected(instance: Any, args: Args, kwargs: Kwargs, reason: str) -> Any:
         return refused(read(instance, args, kwargs), reason)
 
+    def shown(instance: Any, args: Args, kwargs: Kwargs) -> Any:
+        return request(instance, args, kwargs).arguments
+
+    def received(_instance: Any, args: Args, kwargs: Kwargs, arguments: Any) -> tuple[Args, Kwargs]:
+        return with_arguments(args, kwargs, ReadArguments.of(arguments))
+
+    def received_later(instance: Any, args: Args, kwargs: Kwargs) -> bool:
+        return is_function(read(instance, args, kwargs).tool)
+
     def carries(instance: Any, args: Args, kwargs: Kwargs) -> list[str | None]:
         given = _request(read(instance, args, kwargs)).arguments
         return [in_order(given)]
@@ -179,6 +190,10 @@ def _tool(read: Read) -> Adapter:
         prepare=prepare,
         rejected=rejected,
         model_layer=True,
+        coerced="twice",
+        shown=shown,
+        received=received,
+        received_later=received_later,
         carries=carries,
         goes_on=_stays,
     )

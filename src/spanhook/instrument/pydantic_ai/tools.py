@@ -132,6 +132,7 @@ def tool_rejected(_instance: Any, _args: Args, _kwargs: Kwargs, reason: str) -> 
 TOOL = Adapter(
     kind="tool.execute",
     layer=LAYER,
+    coerced="exact",
     start=tool_start,
     request=tool_request,
     output=tool_output,

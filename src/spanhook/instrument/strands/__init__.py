@@ -5,7 +5,7 @@ they send their requests through, and tools at the method that agents, other too
 """
 
 from spanhook.instrument.instrumentor import Instrumentor
-from spanhook.model import Point, Signal
+from spanhook.model import Point, Receiver, Signal
 
 _HERE = "spanhook.instrument.strands"
 
@@ -34,6 +34,13 @@ class StrandsInstrumentor(Instrumentor):
         _point("models.model:Model.stream", "models:MODEL"),
         _point("models.model:Model.structured_output", "models:OUTPUT"),
         _point("types.tools:AgentTool.stream", "tools:TOOL", "tools:chosen"),
+        Receiver(
+            module="strands.tools.decorator",
+            name="FunctionToolMetadata.validate_input",
+            receipt=f"{_HERE}.tool_bodies:VALIDATED",
+            wanted="spanhook.instrument.receivers:tools",
+            returns=True,
+        ),
         _point("multiagent.base:MultiAgentBase.stream_async", "teams:TEAM", "teams:chosen"),
         _point("multiagent.swarm:Swarm._handle_handoff", "teams:HANDOFF", "teams:handoff_chosen", mode="sync"),
         Signal(

@@ -12,6 +12,7 @@ from strands.types._events import ToolResultEvent
 from spanhook import semconv
 from spanhook.instrument.strands.arguments import TOOL as CALL
 from spanhook.instrument.strands.chunks import ToolChunks
+from spanhook.instrument.strands.tool_bodies import received_later
 from spanhook.instrument.wire import encoded, fields_of
 from spanhook.model import (
     Adapter,
@@ -26,6 +27,7 @@ from spanhook.model import (
     exact_text,
     gated_by,
     in_order,
+    receiving,
 )
 
 
@@ -145,4 +147,6 @@ TOOL = Adapter(
     result_last=True,
     model_layer=True,
     carries=tool_carries,
+    received_later=received_later,
+    **receiving(tool_request, tool_rewrite, "twice"),
 )

@@ -5,6 +5,7 @@ from functools import partial
 
 from spanhook.cli.conformance.checks.cells import FAILED, NONE, NOT_GATED, OK, PATIENCE, Cell, Way, Wrong, brief
 from spanhook.cli.conformance.checks.changing import answered, callbacks, held, rewritten
+from spanhook.cli.conformance.checks.coercing import coerced
 from spanhook.cli.conformance.checks.counting import allowed, content, once, usage
 from spanhook.cli.conformance.checks.editing import edited
 from spanhook.cli.conformance.checks.ending import cancelled, errors, left
@@ -24,6 +25,7 @@ CHECKS: dict[str, Callable[[Way], Cell]] = {
     "timeout": timed,
     "named": named,
     "rewritten": rewritten,
+    "coerced": coerced,
     "answered": answered,
     "held": held,
     "window": windowed,

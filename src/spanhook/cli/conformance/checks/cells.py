@@ -8,7 +8,7 @@ from spanhook.cli.conformance.subject import Subject, settle
 from spanhook.model import Operation
 from spanhook.testing import Recorder
 
-State = Literal["ok", "FAILED", "not gated", "n/a"]
+State = Literal["ok", "FAILED", "not gated", "n/a", "exact", "twice", "as sent"]
 OK: State = "ok"
 FAILED: State = "FAILED"
 NOT_GATED: State = "not gated"

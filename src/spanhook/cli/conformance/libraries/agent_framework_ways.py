@@ -8,7 +8,7 @@ from typing import Any
 
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
 from spanhook.cli.conformance.servers.requests import Line
-from spanhook.cli.conformance.subject import Body, Use
+from spanhook.cli.conformance.subject import Body, Query, Use
 
 framework: Any = import_module("agent_framework")  # it is not in the environment that types are checked in
 observability: Any = import_module("agent_framework.observability")
@@ -174,7 +174,7 @@ def responses_agent(body: Body) -> Any:
 
 def tool(body: Body) -> Any:
     @framework.tool(approval_mode="never_require")
-    def look_up(query: str) -> str:
+    def look_up(query: Query) -> str:
         """Look something up."""
         body.run(query)
         return FOUND
@@ -184,7 +184,7 @@ def tool(body: Body) -> Any:
 
 def async_tool(body: Body) -> Any:
     @framework.tool(approval_mode="never_require")
-    async def look_up(query: str) -> str:
+    async def look_up(query: Query) -> str:
         """Look something up."""
         await asyncio.sleep(0)
         body.run(query)

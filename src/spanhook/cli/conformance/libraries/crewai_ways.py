@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
 from spanhook.cli.conformance.servers.requests import Line
-from spanhook.cli.conformance.subject import Body, Use
+from spanhook.cli.conformance.subject import Body, Query, Use
 
 os.environ.update(
     CREWAI_DISABLE_TELEMETRY="true",
@@ -97,11 +97,11 @@ def tool(body: Body) -> Any:
         name: str = "look_up"
         description: str = "Look something up."
 
-        def _run(self, query: str) -> str:
+        def _run(self, query: Query) -> str:
             body.run(query)
             return FOUND
 
-        async def _arun(self, query: str) -> str:
+        async def _arun(self, query: Query) -> str:
             body.run(query)
             return FOUND
 
@@ -109,7 +109,7 @@ def tool(body: Body) -> Any:
 
 
 def decorated(body: Body) -> Any:
-    def look_up(query: str) -> str:
+    def look_up(query: Query) -> str:
         """Look something up."""
         body.run(query)
         return FOUND
@@ -118,7 +118,7 @@ def decorated(body: Body) -> Any:
 
 
 def structured(body: Body) -> Any:
-    def look_up(query: str) -> str:
+    def look_up(query: Query) -> str:
         """Look something up."""
         body.run(query)
         return FOUND

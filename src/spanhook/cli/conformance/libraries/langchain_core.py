@@ -22,7 +22,7 @@ from langchain_core.tools import StructuredTool
 
 from spanhook.cli.conformance.libraries.hearing import listeners
 from spanhook.cli.conformance.libraries.runnables import V3, collect, lacks_v3, later, more_ways, opened, then, v3_ways
-from spanhook.cli.conformance.subject import Body, Subject, Ungated, Use
+from spanhook.cli.conformance.subject import Body, Query, Subject, Ungated, Use
 
 # ----------------------------------------------------------------------------------------------- chat
 
@@ -152,7 +152,7 @@ FOUND = "found"
 
 
 def make_tool(body: Body) -> StructuredTool:
-    def look_up(query: str) -> str:
+    def look_up(query: Query) -> str:
         """Look something up."""
         body.run(query)
         return f"{FOUND} {query}"
@@ -161,7 +161,7 @@ def make_tool(body: Body) -> StructuredTool:
 
 
 def _async_tool(body: Body) -> StructuredTool:
-    async def look_up(query: str) -> str:
+    async def look_up(query: Query) -> str:
         """Look something up."""
         body.run(query)
         return f"{FOUND} {query}"

@@ -26,7 +26,7 @@ from spanhook.cli.conformance.libraries.mcp_versions import (
 )
 from spanhook.cli.conformance.servers.asgi import running
 from spanhook.cli.conformance.servers.mcp_server import FOUND, PROMPT, TOOL, URI
-from spanhook.cli.conformance.subject import Body, Use
+from spanhook.cli.conformance.subject import Body, Query, Use
 
 Json = dict[str, Any]
 Exchange = Callable[[Json], Awaitable[Json]]
@@ -56,7 +56,7 @@ def of_functions(body: Body) -> Any:
     """A server whose tool, resource and prompt are functions."""
     server = tool_server("conformance")
 
-    def look_up(query: str) -> str:
+    def look_up(query: Query) -> str:
         """Look something up."""
         body.run(query)
         return FOUND

@@ -28,7 +28,7 @@ from spanhook.cli.conformance.libraries.openai_agents_ways import (
     model_of,
 )
 from spanhook.cli.conformance.servers.openai_server import Reply, Tokens
-from spanhook.cli.conformance.subject import OVER_HTTP, Body, Subject, Ungated
+from spanhook.cli.conformance.subject import OVER_HTTP, Body, Query, Subject, Ungated
 
 set_trace_processors([])  # without the SDK's own, which sends traces to OpenAI
 
@@ -52,7 +52,7 @@ def _asking(kind: Callable[..., Any]) -> Callable[[Body], Run]:
 
 
 def async_tool(body: Body) -> FunctionTool:
-    async def look_up(query: str) -> str:
+    async def look_up(query: Query) -> str:
         """Look something up."""
         body.run(query)
         return FOUND
@@ -61,7 +61,7 @@ def async_tool(body: Body) -> FunctionTool:
 
 
 def sync_tool(body: Body) -> FunctionTool:
-    def look_up(query: str) -> str:
+    def look_up(query: Query) -> str:
         """Look something up."""
         body.run(query)
         return FOUND

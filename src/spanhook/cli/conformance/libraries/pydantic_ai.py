@@ -21,7 +21,7 @@ from spanhook.cli.conformance.libraries.pydantic_ai_ways import (
     responses_model,
 )
 from spanhook.cli.conformance.servers.openai_server import Reply, Tokens
-from spanhook.cli.conformance.subject import OVER_HTTP, Body, Subject, Ungated
+from spanhook.cli.conformance.subject import OVER_HTTP, Body, Query, Subject, Ungated
 
 FOUND = "found leaves everywhere"
 """What the tool of these agents returns."""
@@ -39,7 +39,7 @@ def _falling_back(body: Body) -> Any:
 
 
 def _outputting(body: Body) -> Run:
-    def look_up(query: str) -> str:
+    def look_up(query: Query) -> str:
         """Look something up."""
         body.run(query)
         return FOUND
@@ -52,7 +52,7 @@ def _outputting(body: Body) -> Run:
 
 
 def async_tool(body: Body) -> Any:
-    async def look_up(query: str) -> str:
+    async def look_up(query: Query) -> str:
         """Look something up."""
         body.run(query)
         return FOUND
@@ -61,7 +61,7 @@ def async_tool(body: Body) -> Any:
 
 
 def sync_tool(body: Body) -> Any:
-    def look_up(query: str) -> str:
+    def look_up(query: Query) -> str:
         """Look something up."""
         body.run(query)
         return FOUND
@@ -70,7 +70,7 @@ def sync_tool(body: Body) -> Any:
 
 
 def prefixed_tool(body: Body) -> Any:
-    def up(query: str) -> str:
+    def up(query: Query) -> str:
         """Look something up."""
         body.run(query)
         return FOUND
@@ -82,7 +82,7 @@ def agent_tool(body: Body) -> Any:
     """Another agent, whose model's requests are the runs of the body."""
     inner = Agent(chat_model(body, (FOUND,)), name="finder")
 
-    async def look_up(query: str) -> str:
+    async def look_up(query: Query) -> str:
         """Look something up."""
         return (await inner.run(query)).output
 
