@@ -3,7 +3,7 @@
 from spanhook.instrument.formats.anthropic import Batches, Messages
 from tests.request_fields.cases import every_field_is_listed
 from tests.request_fields.checking import in_arguments
-from tests.request_fields.lists import ANTHROPIC
+from tests.request_fields.stainless import ANTHROPIC
 
 
 def test_every_field_is_listed() -> None:

@@ -2,7 +2,7 @@
 
 from spanhook.instrument.groq.apis import _FORMATS
 from tests.request_fields.cases import every_field_is_listed, what_is_seen_is_in_the_request
-from tests.request_fields.lists import GROQ
+from tests.request_fields.stainless import GROQ
 
 
 def test_every_field_is_listed() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from spanhook.instrument.wire import Format
 from spanhook.instrument.wire.beside import put_beside, texts_beside
 from tests.request_fields.checking import unlisted, unneeded
-from tests.request_fields.lists import Provider
+from tests.request_fields.kinds import Provider
 
 MARK = "planted-text"
 _SAMPLES: Mapping[str, Any] = {

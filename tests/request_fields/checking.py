@@ -7,7 +7,7 @@ from inspect import isfunction
 from pathlib import Path
 from typing import Any
 
-from tests.request_fields.lists import Api, Provider
+from tests.request_fields.kinds import Api, Provider
 from tests.request_fields.types import parameter_fields, shape_fields, text_fields
 
 _BATCH = "requests.params."

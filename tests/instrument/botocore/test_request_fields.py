@@ -3,7 +3,7 @@
 from spanhook.instrument.formats.bedrock import Converse
 from tests.request_fields.cases import every_field_is_listed
 from tests.request_fields.checking import in_arguments
-from tests.request_fields.lists import BEDROCK
+from tests.request_fields.others import BEDROCK
 
 
 def test_every_field_is_listed() -> None:

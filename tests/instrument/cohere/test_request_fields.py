@@ -2,7 +2,7 @@
 
 from spanhook.instrument.cohere.apis import _FORMATS
 from tests.request_fields.cases import every_field_is_listed, what_is_seen_is_in_the_request
-from tests.request_fields.lists import COHERE
+from tests.request_fields.others import COHERE
 
 
 def test_every_field_is_listed() -> None:

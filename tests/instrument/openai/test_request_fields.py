@@ -12,7 +12,7 @@ from spanhook.hooks.pii_redaction import PIIRedaction
 from spanhook.instrument.openai.paths import _formats
 from spanhook.testing import recorder
 from tests.request_fields.cases import every_field_is_listed, what_is_seen_is_in_the_request
-from tests.request_fields.lists import OPENAI
+from tests.request_fields.stainless import OPENAI
 
 MAIL = "ann@example.com"
 VARIABLES = {"mail": MAIL, "note": {"type": "input_text", "text": f"write to {MAIL}"}}
