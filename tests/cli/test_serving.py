@@ -23,6 +23,14 @@ def serve(*arguments: str) -> tuple[int, str, str]:
     return code, done.stdout, done.stderr or str(done.exception)
 
 
+def test_a_tenants_key_has_the_scopes_of_tenants_and_says_so() -> None:
+    code, out, errors = serve("keys", "create", "ci", "--tenant", "acme", "--scope", "hooks:admin,runs:read", "--json")
+    key = json.loads(out)
+    assert (code, key["scopes"]) == (0, ["hooks:manage", "hooks:read", "policies:manage", "runs:read"])
+    assert "hooks:admin is for operators: the key of tenant 'acme' has hooks:manage and policies:manage" in errors
+    assert "hooks:admin" not in serve("keys", "list", "--json")[1]
+
+
 def test_keys_are_made_listed_and_revoked() -> None:
     code, out, _ = serve("keys", "create", "ci", "--tenant", "acme", "--scope", "hooks:read,runs:read", "--json")
     key = json.loads(out)

@@ -212,3 +212,37 @@ def test_sets_come_after_the_hooks_that_were_there(process: Process) -> None:
     process.apply(definition("a", "refund"))
     names = [hook.name for hook in registry.hooks]
     assert names.index("own") < names.index("a")
+
+
+# ------------------------------------------------------------------------------------------------ what tenants add
+
+
+def test_hooks_of_a_tenant_run_after_those_for_all_whatever_their_priority(process: Process) -> None:
+    own = [
+        definition("tenants", "refund", tenant_id="acme", priority=0),
+        definition("for all", "refund", priority=900, fail_mode="closed"),
+    ]
+    for _ in range(2):  # a set that comes later keeps the order, and the hooks
+        process.apply(
+            *own,
+            policies=[
+                group(policy("tenants-policy", "refund", priority=0, tenant_id="acme"), tenant="acme"),
+                group(policy("policy-for-all", "refund", priority=950)),
+            ],
+            version=2,
+        )
+        with spanhook.context(tenant_id="acme"):
+            assert refused() == {"drop", "refund"}
+        ordered = [bound.name for bound in registry._ordered]
+        assert ordered == ["own", "for all", "policy-for-all", "tenants", "tenants-policy"]
+
+
+def test_too_many_hooks_of_a_tenant_do_not_keep_a_set_from_applying(process: Process) -> None:
+    process.apply()
+    many = [policy(f"p{number}", f"tool {number}", tenant_id="acme") for number in range(25)]
+    definitions = [definition(f"d{number}", "nothing", tenant_id="acme") for number in range(15)]
+    applied = process.apply(*definitions, definition("gate", "refund"), policies=[group(*many, tenant="acme")])
+    assert refused() == {"drop", "refund"}
+    assert set(applied.missing) == {f"policy p{number} of acme" for number in range(5, 25)}
+    assert "at most 20 are allowed" in applied.missing["policy p5 of acme"]
+    assert len(applied.policies["acme"]) == 5

@@ -1,10 +1,13 @@
 """What gates read is what the body of a tool receives, whatever the tool's schema makes of the input."""
 
 import asyncio
+import copy
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from decimal import Decimal
 from enum import Enum
+from importlib.metadata import version
 from typing import Annotated, Any
 
 import pytest
@@ -126,6 +129,8 @@ class Call(BaseModel):
     amount: int = Field(1, validation_alias="total")
 
 
+OLD = version("langchain-core").startswith("1.0.")
+"""Bodies receive nothing there that is not in the input under its own name: no aliases, defaults or extra fields."""
 Ran = list[Any]
 
 
@@ -169,15 +174,18 @@ WAYS: dict[str, Callable[[BaseTool, dict[str, Any]], Any]] = {
     ],
 )
 def test_a_condition_reads_what_the_body_receives(schema: Any, given: dict[str, Any], way: str) -> None:
-    ran: Ran = []
+    ran, unhooked = list[Any](), list[Any]()
+    made(schema, unhooked).invoke(copy.deepcopy(given))
+    smuggles = unhooked[0].get("amount", 0) > 50
+    assert smuggles or OLD
     policy = ToolPolicy([{"deny": ["refund"], "when": "has(arguments.amount) && arguments.amount > 50"}])
-    with recorder(Hooks(policy)) as seen, pytest.raises(Reject):
+    with recorder(Hooks(policy)) as seen, pytest.raises(Reject) if smuggles else nullcontext():
         WAYS[way](made(schema, ran), dict(given))
-    assert ran == []
+    assert ran == ([] if smuggles else unhooked)
     (op,) = seen.operations
-    assert op.status == "rejected"
-    assert not op.called
-    assert [one.decision for one in op.decisions] == ["reject"]
+    assert op.status == ("rejected" if smuggles else "success")
+    assert op.called is not smuggles
+    assert [one.decision for one in op.decisions] == (["reject"] if smuggles else [])
     assert len(seen.spans) == 1
 
 
@@ -261,7 +269,7 @@ def test_a_secret_that_was_not_in_the_input_stays_one() -> None:
     with recorder(hooks):
         made(Typed, []).invoke({name: value for name, value in FULL.items() if name != "key"})
     assert "planted" not in repr(looks)
-    assert isinstance(looks[1]["key"], SecretStr)
+    assert OLD or isinstance(looks[1]["key"], SecretStr)
 
 
 class Liar:
@@ -305,8 +313,9 @@ def test_how_classes_compare_themselves_does_not_matter(kind: type) -> None:
     assert looks[1]["value"] is ran[0]["value"]
 
 
+@pytest.mark.parametrize("schema", [Choices] if OLD else [Choices, Call])
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_rewrite_there_is_validated_and_arrives(is_async: bool) -> None:
+def test_a_rewrite_there_is_validated_and_arrives(is_async: bool, schema: type[BaseModel]) -> None:
     ran: Ran = []
     hooks, looks = Hooks(), list[Any]()
 
@@ -320,7 +329,7 @@ def test_a_rewrite_there_is_validated_and_arrives(is_async: bool) -> None:
             op.replace(arguments={"amount": 50})
 
     with recorder(hooks) as seen:
-        tool, given = made(Call, ran), {"amount": 1, "total": 1000}
+        tool, given = made(schema, ran), {"amount": 1, "total": 1000}
         asyncio.run(tool.ainvoke(given)) if is_async else tool.invoke(given)
     assert ran == [{"amount": 50}]
     assert looks == [{"amount": 1, "total": 1000}, {"amount": 1000}, {"amount": 50}]

@@ -26,7 +26,7 @@ _RUN = ("server_tool_call", "server_tool_call_response")
 class GroqChat(Chat):
     """Groq's chat completions. A stream always reports its usage, so it is not asked for."""
 
-    content = Chat.content | {"documents"}
+    content = (Chat.content or frozenset()) | {"documents"}
     beside = ("documents",)
 
     def asking(self, body: Fields) -> Fields | None:  # noqa: ARG002
