@@ -391,6 +391,9 @@ class Yes:
 
     __hash__ = object.__hash__
 
+    def __repr__(self) -> str:
+        return "Yes()"
+
 
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("answer", ["no", "yes", "True", "", 1, 0, [True], {}, Yes()], ids=repr)
