@@ -76,9 +76,7 @@ class Applier:
         if foreign:
             raise ConfigurationError(f"it has settings that a control plane may not make: {', '.join(sorted(foreign))}")
         before, missing = self.now, dict[str, str]()
-        registry = HookRegistry(
-            max_per_event=sys.maxsize
-        )  # how many there may be is checked below, and as it is activated
+        registry = HookRegistry(max_per_event=sys.maxsize)  # limits are checked below, and when it is activated
         missing.update(registry.adopt(_definitions(given, missing), before.definitions))
         policies = dict[str, tuple[Any, ...]]()
         for group in given.policies:
