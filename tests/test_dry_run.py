@@ -67,3 +67,11 @@ def test_a_sample_that_cannot_be_used_is_named(sample: dict[str, Any]) -> None:
 def test_only_handlers_on_the_list_are_made() -> None:
     with pytest.raises(ConfigurationError, match="is not allowed"):
         dry_run(POLICY, {}, ["acme.hooks"])
+
+
+def test_a_hook_fails_in_a_dry_run_as_its_handler_says() -> None:
+    fields = {"name": "rate", "event_type": "tool.execute.pre", "handler_ref": "spanhook.hooks.rate_limit:RateLimit"}
+    config = {"limit": "1/minute", "store": "redis://127.0.0.1:1/0"}
+    outcome = dry_run(HookDefinition.model_validate({**fields, "config": config}), {"name": "refund"})
+    assert (outcome.context_after["abort"], outcome.context_after["status_code"]) == (True, 503)
+    assert [(one.decision, one.fail_mode) for one in outcome.results] == [("error", "closed")]

@@ -246,3 +246,21 @@ def test_too_many_hooks_of_a_tenant_do_not_keep_a_set_from_applying(process: Pro
     assert set(applied.missing) == {f"policy p{number} of acme" for number in range(5, 25)}
     assert "at most 20 are allowed" in applied.missing["policy p5 of acme"]
     assert len(applied.policies["acme"]) == 5
+
+
+def test_definitions_of_a_tenant_at_an_event_and_its_kind_count_together(process: Process) -> None:
+    many = [
+        definition(f"{event} {number}", "nothing", tenant_id="acme", event_type=event)
+        for event in ("tool.execute.pre", "tool.execute")
+        for number in range(15)
+    ]
+    applied = process.apply(*many, definition("gate", "refund"))
+    assert refused() == {"drop", "refund"}
+    assert set(applied.missing) == {f"tool.execute {number}" for number in range(5, 15)}
+
+
+def test_too_many_hooks_for_all_are_refused_as_a_set(process: Process) -> None:
+    process.apply(definition("gate", "refund"))
+    with pytest.raises(ConfigurationError, match="number 21"):
+        process.apply(*(definition(f"d{number}", "nothing") for number in range(21)), version=2)
+    assert refused() == {"drop", "refund"}

@@ -1,6 +1,7 @@
 """Makes hooks of a set, and activates them in place of those of the set before: all of them or none."""
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
@@ -10,7 +11,7 @@ from spanhook.config import SHARED_SETTINGS, Follower, built_policies
 from spanhook.control_plane.sets import HookSet
 from spanhook.definitions import HookDefinition, HookRegistry
 from spanhook.errors import ConfigurationError, Reject
-from spanhook.gating import Hook, Hooks, Limits
+from spanhook.gating import Bound, Hook, Hooks, Limits
 from spanhook.model import Operation
 from spanhook.telemetry import telemetry
 
@@ -77,23 +78,26 @@ class Applier:
         if foreign:
             raise ConfigurationError(f"it has settings that a control plane may not make: {', '.join(sorted(foreign))}")
         before, missing = self.now, dict[str, str]()
-        registry = HookRegistry()
+        registry = HookRegistry(max_per_event=sys.maxsize)  # limits are checked below, and when it is activated
         missing.update(registry.adopt(_definitions(given, missing), before.definitions))
-        of_tenants = [one for one in registry.registered(enabled=True) if one.tenant_id]
-        own = [function for one in of_tenants for function in one.functions]
-        hooks, policies = [registry.hooks], dict[str, tuple[Any, ...]]()
+        policies = dict[str, tuple[Any, ...]]()
         for group in given.policies:
             tenant, listed = _group(group)
             built, unusable = built_policies(self._follower.file, listed, before.policies.get(tenant, ()))
-            missing.update({_named(tenant, one): why for one, why in unusable.items()})
-            if tenant:
-                built, many = _within_limits(built, [one for one in own if one.tenant_id == tenant])
-                missing.update({_named(tenant, one): why for one, why in many.items()})
-                own += [one.hook for one in built]
             policies[tenant] = built
-            hooks.append(Hooks(*(one.hook for one in built)))
-        for hook in own:
-            hook._last = True  # what a tenant has added decides behind what is for all tenants
+            missing.update({_named(tenant, one): why for one, why in unusable.items()})
+        beyond = _beyond_limits(_of_tenants(registry, policies))
+        missing.update(beyond)
+        for name in beyond:
+            registry.deregister(name)
+        policies = {
+            tenant: tuple(one for one in built if _named(tenant, one.policy.id) not in beyond)
+            for tenant, built in policies.items()
+        }
+        hooks = [registry.hooks, *(Hooks(*(one.hook for one in built)) for built in policies.values())]
+        for _, _, several in _of_tenants(registry, policies):
+            for hook in several:
+                hook._last = True  # what a tenant has added decides behind what is for all tenants
         self._activate(Applied(tuple(hooks), given, registry, policies, missing), given.settings)
         return self.now
 
@@ -124,21 +128,34 @@ def _group(group: Any) -> tuple[str, list[Any]]:
     return str(known.get("tenant_id", "")), list(known.get("policies") or ())
 
 
-def _within_limits(built: tuple[Any, ...], others: Sequence[Hook]) -> tuple[tuple[Any, ...], dict[str, str]]:
-    """The policies of a tenant that one event may have beside its other hooks, and why the others are left out.
+def _of_tenants(
+    registry: HookRegistry, policies: Mapping[str, tuple[Any, ...]]
+) -> Iterator[tuple[str, str, Sequence[Hook]]]:
+    """The definitions and policies of tenants: the tenant, what ``missing`` calls it, and its hooks."""
+    for one in registry.registered():
+        if one.tenant_id:
+            yield one.tenant_id, one.hook_id, one.functions
+    for tenant, built in policies.items():
+        if tenant:
+            yield from ((tenant, _named(tenant, one.policy.id), (one.hook,)) for one in built)
 
-    With more, no set could be activated, and what is for all tenants would not be either.
+
+def _beyond_limits(added: Iterable[tuple[str, str, Sequence[Hook]]]) -> dict[str, str]:
+    """What a tenant has more than one event may have, and why that is left out.
+
+    With it, the set could not be activated, and what is for all tenants would not be either.
     """
     limits = Limits(max_per_event=telemetry.settings.max_per_event)
-    kept, many = list[Any](), dict[str, str]()
-    for one in built:
+    kept, beyond = dict[str, list[Bound]](), dict[str, str]()
+    for tenant, name, several in added:
+        known, bound = kept.setdefault(tenant, []), Hooks(*several).bound
         try:
-            limits.check(Hooks(*others, *(each.hook for each in kept), one.hook).bound)
+            limits.check([*known, *bound])
         except ConfigurationError as error:
-            many[one.policy.id] = str(error)
+            beyond[name] = str(error)
         else:
-            kept.append(one)
-    return tuple(kept), many
+            known += bound
+    return beyond
 
 
 def _named(tenant: str, policy: str) -> str:

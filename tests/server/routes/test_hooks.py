@@ -85,6 +85,15 @@ def test_a_definition_is_created_read_changed_and_deleted(acme: Caller) -> None:
     assert acme("DELETE", path)[0] == 404
 
 
+def test_priority_and_fail_mode_can_be_the_handlers_own_again(acme: Caller) -> None:
+    path = f"/{created(acme, priority=300, fail_mode='open')['hook_id']}"
+    status, changed = acme("PUT", path, {"priority": None, "fail_mode": None})
+    assert (status, changed["priority"], changed["fail_mode"]) == (200, None, None)
+    status, tested = acme("POST", f"{path}/test", {"sample_context": {"name": "refund"}})
+    assert (status, tested["result"]["decision"], tested["result"]["fail_mode"]) == (200, "reject", "closed")
+    acme("DELETE", path)
+
+
 def test_toggling_does_what_its_body_says_once(acme: Caller) -> None:
     path = f"/{created(acme)['hook_id']}/toggle"
     told = [acme("PUT", path, {"enabled": on})[1] for on in (True, False, False, True, False)]
