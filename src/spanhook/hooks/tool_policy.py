@@ -1,15 +1,16 @@
 """Allows or denies tool calls by rules in order; the first that matches decides."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import translate
 from functools import lru_cache
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, field_validator
 
 from spanhook.errors import ConditionError, ConfigurationError, Reject
 from spanhook.gating import Facts, Hook, compile_condition, handler, united, validated
+from spanhook.hooks._settings import Conflict, SettingsModel
 from spanhook.model import Operation
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -18,10 +19,10 @@ Id = Annotated[str, StringConstraints(max_length=200)]
 _TOOLS = "Names of tools; `*`, `?` and `[...]` are wildcards. Upper and lower case differ."
 
 
-class Rule(BaseModel):
+class Rule(SettingsModel):
     """Allows or denies tools. It matches a call if everything in it is true of the call."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(frozen=True)
 
     allow: list[Name] | None = Field(default=None, min_length=1, description=f"Allow these tools. {_TOOLS}")
     deny: list[Name] | None = Field(default=None, min_length=1, description=f"Deny these tools. {_TOOLS}")
@@ -44,13 +45,12 @@ class Rule(BaseModel):
                 raise ValueError(str(error).removeprefix(f"condition {when!r}").lstrip(": ")) from None
         return when
 
-    @model_validator(mode="after")
-    def _decides(self) -> Self:
+    def conflicts(self) -> Iterator[Conflict]:
         if (self.allow is None) == (self.deny is None):
-            raise ValueError("a rule has either 'allow' or 'deny'")
-        if self.allow is not None and {"reason", "status_code"} & self.model_fields_set:
-            raise ValueError("'reason' and 'status_code' are for rules that deny")
-        return self
+            yield Conflict("a rule has either 'allow' or 'deny'", ("allow", "deny"))
+        elif self.allow is not None and {"reason", "status_code"} & self.model_fields_set:
+            message = "'reason' and 'status_code' are for rules that deny"
+            yield Conflict(message, ("allow", "deny", "reason", "status_code"))
 
 
 @handler
@@ -76,21 +76,18 @@ class ToolPolicy(Hook):
     name = "tool_policy"
     priority = 50
 
-    class Config(BaseModel):
+    class Config(SettingsModel):
         """Settings of ``tool_policy``."""
-
-        model_config = ConfigDict(extra="forbid")
 
         default: Literal["allow", "deny"] = Field(
             default="allow", description="What becomes of calls that no rule matches."
         )
         rules: list[Rule] = Field(default=[], max_length=1000, description="In order; the first that matches decides.")
 
-        @model_validator(mode="after")
-        def _denies(self) -> Self:
+        def conflicts(self) -> Iterator[Conflict]:
             if self.default == "allow" and not any(rule.deny for rule in self.rules):
-                raise ValueError("it would allow everything; write default: deny, or a rule that denies")
-            return self
+                message = "it would allow everything; write default: deny, or a rule that denies"
+                yield Conflict(message, ("default", "rules"))
 
     def __init__(
         self, rules: Iterable[Rule | Mapping[str, Any]] = (), default: Literal["allow", "deny"] = "allow"
