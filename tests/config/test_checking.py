@@ -87,6 +87,12 @@ def test_one_run_names_every_mistake_of_a_policy_and_of_the_file(write: Write) -
     assert lines == [1, 2, 6, 7, 9, 10, 11, 12, 13, 14, 15]
 
 
+def test_a_text_where_keys_are_expected_is_shown_with_its_key(write: Write) -> None:
+    assert mistakes(write("hooks: ./hooks.py:hooks")) == [
+        "spanhook.yaml:1: hooks: './hooks.py:hooks': expected keys and values; write hooks: {path: ./hooks.py:hooks}"
+    ]
+
+
 def test_settings_stand_under_those_that_are_given(write: Write) -> None:
     write(HOOKS, "hooks.py")
     file = read_file(write(FULL))
