@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from spanhook.errors import ConfigurationError, RequirementError
 from spanhook.gating import load_object
+from spanhook.jobs._graph_inputs import graph_input
 from spanhook.jobs._plain import plain
 from spanhook.jobs.events import TEXT
 from spanhook.jobs.job import Retry
@@ -54,6 +55,9 @@ class Agent:
 
         Returns:
             What it returned, as plain data.
+
+        Raises:
+            Reject: It is a graph that does not take such an input.
         """
         if _is_graph(self.target):
             return plain(await _run_graph(self.target, given, session_id, publish))
@@ -119,7 +123,7 @@ def _too_narrow(target: Any) -> str:
 async def _run_graph(graph: Any, given: Any, session_id: str, publish: Publish) -> Any:
     config = {"configurable": {"thread_id": session_id}} if session_id else None
     result: Any = None
-    async for mode, part in graph.astream(given, config, stream_mode=["messages", "values"]):
+    async for mode, part in graph.astream(graph_input(graph, given), config, stream_mode=["messages", "values"]):
         if mode == "values":
             result = part
         elif text := _text_of(part[0]):
