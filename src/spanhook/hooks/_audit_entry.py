@@ -51,7 +51,16 @@ def decision_entry(decision: DecisionRecord) -> dict[str, Any]:
         "status_code": decision.status_code,
         "mode": decision.mode,
         "time_ns": decision.time_ns,
+        **(
+            {"facts": {encodable(name): _fact(value) for name, value in decision.facts.items()}}
+            if decision.facts
+            else {}
+        ),
     }
+
+
+def _fact(value: str | bool | float) -> Any:
+    return encodable(value) if isinstance(value, str) else value
 
 
 def _about(op: Operation, kind: str) -> dict[str, Any]:
