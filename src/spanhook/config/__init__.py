@@ -2,6 +2,7 @@
 
 from spanhook.config.file import ConfigurationFile, load_file, read_file, schema
 from spanhook.config.instrumenting import Given, in_force, instrument, limits_of, uninstrument
+from spanhook.config.iterating import iteration_hooks
 from spanhook.config.locating import locate
 from spanhook.config.other_files import read_model
 from spanhook.config.own_hooks import OwnHooks, load_own
@@ -25,6 +26,7 @@ __all__ = [
     "follow",
     "in_force",
     "instrument",
+    "iteration_hooks",
     "limits_of",
     "load_file",
     "load_hooks",
