@@ -5,15 +5,10 @@ import decimal
 import enum
 import json
 import pathlib
-import subprocess
-import sys
-import textwrap
 import threading
 import uuid
 from collections import UserDict, deque
-from collections.abc import Generator
 from dataclasses import dataclass
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -26,7 +21,7 @@ from pydantic import BaseModel
 import spanhook
 from spanhook import ConfigurationError, Hooks, Operation, operation
 from spanhook.errors import ConditionError
-from spanhook.gating import Facts, _cel, compile_condition, references, united
+from spanhook.gating import Facts, compile_condition, references, united
 from spanhook.gating._condition_text import FUNCTIONS, TYPES
 from spanhook.testing import recorder
 
@@ -432,40 +427,3 @@ def test_arguments_as_a_model_sends_them() -> None:
     deep = json.loads("[" * 900 + "]" * 900)
     with pytest.raises(ConditionError, match="nested more than 32 deep"):
         ask("arguments.x != 1", {"x": deep})
-
-
-@pytest.fixture
-def _forgotten() -> Generator[None]:
-    """Finds the package anew, in the test and after it."""
-    _cel.cel.cache_clear()
-    yield
-    _cel.cel.cache_clear()
-
-
-@pytest.mark.usefixtures("_forgotten")
-def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cel", None)
-    monkeypatch.setattr(_cel, "DISTRIBUTION", "no-such-distribution")
-    assert refused("true") == 'conditions need CEL; pip install "spanhook[policies]"'
-
-
-@pytest.mark.parametrize("module", ["cel/__init__.py", "cel.py", "cel/data.txt"])
-def test_a_folder_or_file_of_the_application_does_not_hide_the_package(tmp_path: Path, module: str) -> None:
-    file = tmp_path / module
-    file.parent.mkdir(exist_ok=True)
-    file.write_text("mine = True" if file.suffix == ".py" else "")
-    code = """
-        import sys
-        sys.path.insert(0, ".")
-        from spanhook.gating import compile_condition
-        print(compile_condition("arguments.x > 1"), sys.path[0])
-        import cel
-        print(getattr(cel, "mine", None))
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert (done.stdout.splitlines(), done.stderr) == (
-        ["Condition('arguments.x > 1') .", "True" if file.suffix == ".py" else "None"],
-        "",
-    )

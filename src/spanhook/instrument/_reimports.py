@@ -2,7 +2,9 @@
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -12,6 +14,7 @@ import wrapt
 
 from spanhook.diagnostics import internal
 from spanhook.instrument._packages import spec_of
+from spanhook.instrument._wrapping import Wrapper
 
 if TYPE_CHECKING:
     ObjectProxy = wrapt.ObjectProxy[Any]
@@ -99,3 +102,46 @@ class _Loader(ObjectProxy):
 
 
 reimports = Reimports()
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """An entry that is bound.
+
+    Attributes:
+        owner: The class or module in which it is bound.
+        made: What has bound it.
+    """
+
+    owner: Any
+    made: Any
+
+    def holds(self, owner: Any, attribute: str) -> bool:
+        """Whether the entry is bound in this owner still; a module that is reloaded is the same, its functions not."""
+        if owner is not self.owner:
+            return False
+        there = cast("Mapping[str, Any]", vars(owner))
+        return isinstance(owner, type) or issubclass(type(there.get(attribute)), Wrapper)
+
+
+class Watched:
+    """A module that was bound, whose later imports are watched.
+
+    Attributes:
+        entries: What is bound in it.
+        again: Called with the module when it is imported again.
+        seen: The module that was bound last.
+    """
+
+    __slots__ = ("again", "entries", "seen")
+
+    def __init__(self, entries: list[Any], again: Callable[[ModuleType], None]) -> None:
+        self.entries, self.again = entries, again
+        self.seen: weakref.ref[ModuleType] | None = None
+
+    def is_replaced(self, name: str) -> bool:
+        """Whether another module has its name, which was not bound."""
+        now = sys.modules.get(name)
+        if now is None or self.seen is None or self.seen() is now:
+            return False
+        return not getattr(spec_of(now), "_initializing", False)  # it is being imported, and bound at the end of that

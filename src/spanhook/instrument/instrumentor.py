@@ -25,9 +25,8 @@ from spanhook.instrument._holding import HeldFamily
 from spanhook.instrument._outlets import FamilyOnDemand, OnDemand, Telling, held_back, inner_streams
 from spanhook.instrument._packages import has_mark, spec_of
 from spanhook.instrument._points import Operations, attempting, load, looked_up
-from spanhook.instrument._reimports import reimports
+from spanhook.instrument._reimports import Standing, Watched, reimports
 from spanhook.instrument._signals import told
-from spanhook.instrument._standing import Standing, Watched
 from spanhook.instrument._states import BOUND, MISSING, WAITING, lacked, needed
 from spanhook.instrument._versions import requirement, version
 from spanhook.instrument._wrapping import Binding, static
