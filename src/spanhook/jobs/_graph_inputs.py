@@ -21,13 +21,14 @@ def graph_input(graph: Any, value: Any) -> Any:
         Reject: The state of the graph has keys, and the input has none; the reason names the keys.
     """
     keys = _keys(graph)
-    if not keys or _ROOT in keys or value is None or isinstance(value, Mapping):
+    has_keys = isinstance(value, Mapping)
+    if not keys or _ROOT in keys or value is None or has_keys:
         return value
     if isinstance(value, str) and _MESSAGES in keys:
         return {_MESSAGES: [{"role": "user", "content": value}]}
     expected = ", ".join(f'"{key}": ...' for key in keys)
     text = ", or text" if _MESSAGES in keys else ""
-    kind = {str: "text", list: "a list"}.get(type(value), "a value without keys")
+    kind = "text" if isinstance(value, str) else "a list" if isinstance(value, list) else "a value without keys"
     raise Reject(f"The input is {kind}, but the agent takes {{{expected}}}{text}", status_code=422)
 
 
