@@ -21,8 +21,7 @@ def graph_input(graph: Any, value: Any) -> Any:
         Reject: The state of the graph has keys, and the input has none; the reason names the keys.
     """
     keys = _keys(graph)
-    has_keys = isinstance(value, Mapping)
-    if not keys or _ROOT in keys or value is None or has_keys:
+    if not keys or _ROOT in keys or value is None or _has_keys(value):
         return value
     if isinstance(value, str) and _MESSAGES in keys:
         return {_MESSAGES: [{"role": "user", "content": value}]}
@@ -30,6 +29,10 @@ def graph_input(graph: Any, value: Any) -> Any:
     text = ", or text" if _MESSAGES in keys else ""
     kind = "text" if isinstance(value, str) else "a list" if isinstance(value, list) else "a value without keys"
     raise Reject(f"The input is {kind}, but the agent takes {{{expected}}}{text}", status_code=422)
+
+
+def _has_keys(value: Any) -> bool:
+    return isinstance(value, Mapping)
 
 
 def _keys(graph: Any) -> list[str]:
