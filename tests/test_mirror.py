@@ -200,6 +200,7 @@ THROUGH = {
     "gating/_checking_window": "gating/test_window",
     "gating/tally": "telemetry/test_metrics",
     "telemetry/_histograms": "conventions/test_emitted",
+    "instrument/_binders": "instrument/test_instrumentors",
     "instrument/_blocks": "instrument/starlette/test_exchange",
     "instrument/_outlets": "conformance/test_callbacks",
     "instrument/_points": "instrument/test_family",

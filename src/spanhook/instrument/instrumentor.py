@@ -19,24 +19,18 @@ from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 from spanhook.diagnostics import log
 from spanhook.engine import registry
 from spanhook.gating import Control, Isolate, Pause, controls, isolating, pauses
-from spanhook.instrument._blocks import driven
+from spanhook.instrument._binders import Adapting, Entry, Made, binder
 from spanhook.instrument._family import Family
-from spanhook.instrument._holding import HeldFamily
-from spanhook.instrument._outlets import FamilyOnDemand, OnDemand, Telling, held_back, inner_streams
+from spanhook.instrument._outlets import Telling
 from spanhook.instrument._packages import has_mark, spec_of
-from spanhook.instrument._points import Operations, attempting, load, looked_up
+from spanhook.instrument._points import Operations
 from spanhook.instrument._reimports import Standing, Watched, reimports
-from spanhook.instrument._signals import told
 from spanhook.instrument._states import BOUND, MISSING, WAITING, lacked, needed
 from spanhook.instrument._versions import requirement, version
 from spanhook.instrument._wrapping import Binding, static
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
 from spanhook.instrument.metaclass import MetaFamily
-from spanhook.model import Attempts, Block, Held, InnerStream, Lookup, MetaPoint, Outlet, Point, Signal, libraries
-
-Entry = Point | Block | Attempts | Lookup | Held | Signal | Outlet | InnerStream
-Adapting = OnDemand | Telling | FamilyOnDemand
-Made = Binding | Family | MetaFamily | Adapting
+from spanhook.model import MetaPoint, Point, libraries
 
 
 def _has(owner: Any, attribute: str) -> bool:
@@ -143,7 +137,7 @@ class Bindings:
                 return known.made
             self._set_aside(entry, known.made)
         try:
-            bind = self._binder(entry)
+            bind = binder(entry, self._operations, partial(self.states.__setitem__, str(entry), MISSING))
         except Exception as error:
             self.states[str(entry)] = MISSING
             log.error("spanhook: cannot bind %s; calls that go through it are not gated", entry, exc_info=error)
@@ -159,46 +153,6 @@ class Bindings:
         self._earlier = [one for one in self._earlier if one() is not None]
         if rest is not None:
             self._earlier.append(weakref.ref(rest))
-
-    def _binder(self, entry: Entry) -> Callable[[Any, str], Made]:
-        """The function that binds an entry, given its owner and its name there."""
-        if isinstance(entry, Outlet):
-            wanted, hold, is_async = load(entry.wanted), partial(load, entry.hold), entry.is_async
-            if entry.around:
-                around = load(entry.around)
-                return lambda owner, name: Telling(owner, name, wanted, around, hold, is_async=is_async)
-            return lambda owner, name: OnDemand(owner, name, wanted, held_back(hold, is_async=is_async))
-        if isinstance(entry, Block):
-            drives = driven(entry)
-            if not entry.wanted:
-                return lambda owner, name: Binding(owner, name, drives)
-            wanted = load(entry.wanted)
-            return lambda owner, name: OnDemand(owner, name, wanted, drives)
-        if isinstance(entry, InnerStream):
-            wanted, inner = load(entry.wanted), inner_streams(partial(load, entry.texts), entry.sends, entry.place)
-            return lambda owner, name: FamilyOnDemand(owner, name, wanted, inner, entry.outside)
-        if isinstance(entry, Lookup):
-            looks = looked_up(entry)
-            return lambda owner, name: Family(owner, name, looks)
-        if isinstance(entry, Attempts):
-            tries = attempting(entry)
-            return lambda owner, name: Binding(owner, name, tries)
-        if isinstance(entry, Signal):
-            tells = told(entry)
-            return lambda owner, name: Binding(owner, name, tells, plain=isinstance(owner, type))
-        make = Operations(entry, partial(self.states.__setitem__, str(entry), MISSING))
-        self._operations[id(entry)] = make
-        if isinstance(entry, Held):
-            return lambda owner, name: HeldFamily(owner, name, make)
-        if isinstance(entry, MetaPoint):
-            picks = load(entry.picks)
-            return lambda owner, name: MetaFamily(owner, name, make, picks)
-        if entry.wanted:
-            wanted = load(entry.wanted)
-            return lambda owner, name: OnDemand(owner, name, wanted, make)
-        if entry.overrides:
-            return lambda owner, name: Family(owner, name, make, entry.outside)
-        return lambda owner, name: Binding(owner, name, make)
 
     def _packages(self) -> set[str]:
         return {entry.module.partition(".")[0] for entry in self._table}
