@@ -208,6 +208,7 @@ THROUGH = {
     "gating/strictness": "gating/test_loosening",
     "gating/tally": "telemetry/test_metrics",
     "telemetry/_histograms": "conventions/test_emitted",
+    "instrument/_binders": "instrument/test_instrumentors",
     "instrument/_blocks": "instrument/starlette/test_exchange",
     "instrument/_outlets": "conformance/test_callbacks",
     "instrument/_points": "instrument/test_family",

@@ -1,7 +1,7 @@
 """Hooks for AI agents, as OpenTelemetry span processors."""
 
 from spanhook.concurrency import per_loop
-from spanhook.config import instrument, scheduler, uninstrument
+from spanhook.config import instrument, iteration_hooks, scheduler, uninstrument
 from spanhook.engine import OwnOperation, agent, operation, record_usage, register_kind, tool
 from spanhook.errors import (
     ConfigurationError,
@@ -55,6 +55,7 @@ __all__ = [
     "current_operation",
     "guardrail",
     "instrument",
+    "iteration_hooks",
     "operation",
     "per_loop",
     "record_usage",

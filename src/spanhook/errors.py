@@ -2,8 +2,9 @@
 
 import sys
 from abc import ABCMeta
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal, TypeVar, cast
 
 from spanhook.mending import mend, report
@@ -141,6 +142,8 @@ class Reject(SpanhookError, metaclass=_Refusing):
             and the run itself ends with this exception whatever the framework does.
         retry_after: After how many seconds the same may be asked again, if that is known: a server says so in the
             header ``Retry-After``.
+        facts: What records of the decision have beside the reason, such as figures: numbers, texts and booleans by the
+            names of attributes. The caller does not see it.
 
     An instance may be created in advance and raised repeatedly: each refusal is a copy of it. Subclasses keep their
     class and attributes when copied or pickled, whatever their ``__init__`` takes.
@@ -153,6 +156,7 @@ class Reject(SpanhookError, metaclass=_Refusing):
     status_code: int = 403
     scope: Scope = "operation"
     retry_after: float | None = None
+    facts: Mapping[str, str | bool | int | float] = MappingProxyType({})
 
     def __init__(
         self,
@@ -161,6 +165,7 @@ class Reject(SpanhookError, metaclass=_Refusing):
         status_code: int = 403,
         scope: Scope = "operation",
         retry_after: float | None = None,
+        facts: Mapping[str, str | bool | int | float] | None = None,
     ) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -168,6 +173,8 @@ class Reject(SpanhookError, metaclass=_Refusing):
         self.scope = scope
         if retry_after is not None:
             self.retry_after = retry_after
+        if facts is not None:
+            self.facts = facts
         mend(self, sys._getframe(1))
 
     def __reduce__(self) -> tuple[Any, ...]:

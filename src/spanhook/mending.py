@@ -5,7 +5,7 @@ import math
 import operator
 import os
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, cast
 
 log = logging.getLogger("spanhook")
 
@@ -40,6 +40,10 @@ def mend(reject: Any, frame: FrameType | None) -> None:
     if wait is not None and not (type(wait) in (int, float) and math.isfinite(wait) and wait >= 0):
         reject.retry_after = None
         report(reject, "retry_after", "cannot be used; expected seconds", frame)
+    facts = reject.facts
+    if facts and not _usable(facts):
+        reject.facts = {}
+        report(reject, "facts", "cannot be used; expected numbers, texts and booleans by name", frame)
 
 
 def report(reject: Any, part: str, what: str, frame: FrameType | None) -> None:
@@ -52,6 +56,13 @@ def report(reject: Any, part: str, what: str, frame: FrameType | None) -> None:
     _reported.add(where)
     place = f" ({frame.f_code.co_filename}:{frame.f_lineno})" if frame is not None else ""
     log.warning("spanhook: %s of a %s that refuses a call %s%s", part, type(reject).__name__, what, place)
+
+
+def _usable(facts: Any) -> bool:
+    values = (str, bool, int, float)
+    return type(facts) is dict and all(
+        type(key) is str and type(one) in values for key, one in cast("dict[Any, Any]", facts).items()
+    )
 
 
 def _status(value: Any) -> int:

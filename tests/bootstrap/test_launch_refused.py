@@ -52,7 +52,9 @@ NOT_STARTED = {
     "no module name": (["-m"], {}, 2, "-m needs a module name"),
     "no dashes": (["ls"], {}, 2, "write spanhook run -- ls"),
     "not Python": (["--", "ls"], {}, 2, "'ls' is not a Python program"),
-    "option": (["--hoks", "x", "app.py"], {}, 2, "no such option '--hoks'"),
+    "option": (["--hoks", "x", "app.py"], {}, 2, "no such option '--hoks'; did you mean --hooks?"),
+    "option with a value": (["--hook=x", "app.py"], {}, 2, "no such option '--hook'; did you mean --hooks?"),
+    "unknown option": (["--bogus", "app.py"], {}, 2, "no such option '--bogus'; options of spanhook run go before"),
     "mode": (["--mode", "enforced", "app.py"], {}, 2, "'enforced' is not one of"),
     "mode variable": (
         ["app.py"],

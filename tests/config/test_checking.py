@@ -65,6 +65,34 @@ def test_policies_become_hooks_with_all_that_stands_beside_them(write: Write) ->
     assert [one.name for one in rest] == ["watch.all"] * 2
 
 
+def test_one_run_names_every_mistake_of_a_policy_and_of_the_file(write: Write) -> None:
+    path = write("""
+        version: 2
+        hooks: {path: ./missing.py:hooks}
+        policies:
+          - use: pii_redaction
+            id: a
+            when: user == 'x'
+            tools: ["a*"]
+            with:
+              entities: [EMAILS]
+              patterns: {B: "("}
+              stream: windows
+          - use: pii
+            id: a
+            when: arguments.x >
+            events: [tools.execute]
+    """)
+    lines = [int(one.split(":")[1]) for one in mistakes(path)]
+    assert lines == [1, 2, 6, 7, 9, 10, 11, 12, 13, 14, 15]
+
+
+def test_a_text_where_keys_are_expected_is_shown_with_its_key(write: Write) -> None:
+    assert mistakes(write("hooks: ./hooks.py:hooks")) == [
+        "spanhook.yaml:1: hooks: './hooks.py:hooks': expected keys and values; write hooks: {path: ./hooks.py:hooks}"
+    ]
+
+
 def test_settings_stand_under_those_that_are_given(write: Write) -> None:
     write(HOOKS, "hooks.py")
     file = read_file(write(FULL))

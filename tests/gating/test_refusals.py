@@ -93,6 +93,8 @@ REFUSALS: dict[str, tuple[Callable[[], None], int, str]] = {
     "no reason": (refusal(None), 403, "None"),
     "a reason that cannot be read": (refusal(Unreadable()), 403, "Rejected"),
     "a wait that is text": (refusal("no", retry_after="soon"), 403, "no"),
+    "facts that are text": (refusal("no", facts="x"), 403, "no"),
+    "facts of other types": (refusal("no", facts={"a": [1]}), 403, "no"),
     "a wait without end": (refusal("no", retry_after=float("inf")), 403, "no"),
     "edited": (edited, 500, "Rejected"),
     "a failure in a finally": (in_a_finally, 402, "no"),

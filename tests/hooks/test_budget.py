@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -18,13 +18,13 @@ import trio.lowlevel
 from langchain_openai import ChatOpenAI
 
 import spanhook
-from spanhook import ConfigurationError, Hooks, Operation, Reject, operation
+from spanhook import ConfigurationError, Hooks, Operation, Reject, Settings, operation
 from spanhook.cli.conformance.libraries.anthropic_ways import MESSAGES
 from spanhook.cli.conformance.libraries.anthropic_ways import sync_client as anthropic_client
 from spanhook.cli.conformance.libraries.openai_ways import CHAT, EMBEDDINGS, async_client, sync_client
 from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
-from spanhook.gating import find, make
+from spanhook.gating import execution_log, find, make
 from spanhook.hooks.budget import Budget
 from spanhook.hooks.budget._estimate import _number
 from spanhook.hooks.budget._windows import period_at
@@ -102,6 +102,53 @@ def test_a_call_for_which_the_budget_does_not_suffice_is_refused(store: str) -> 
     assert [op.status for op in seen.operations] == ["success", "rejected", "rejected", "success"]
     assert used(made) == (2_000, 0)
     assert used(made, Identity("other")) == (150, 0)
+
+
+@pytest.mark.parametrize("reason", ["", "Ask again tomorrow"])
+def test_a_refusal_has_its_figures_where_operators_look(tmp_path: Path, reason: str) -> None:
+    """And the caller the limit alone, and when the budget starts anew."""
+    noon = datetime(2026, 11, 28, 12, tzinfo=UTC).timestamp()
+    made = Budget(
+        *("tenant", "day"),
+        tokens=3_000,
+        usd=0.01,
+        time_zone="Europe/Berlin",
+        reason=reason,
+        store=f"memory://{tmp_path}",
+        clock=lambda: noon,
+    )
+    figures = {
+        "spanhook.budget.spent.tokens": 1_500,
+        "spanhook.budget.spent.usd": 0.00045,
+        "spanhook.budget.reserved.tokens": ESTIMATED,
+        "spanhook.budget.requested.tokens": ESTIMATED,
+        "spanhook.budget.limit.tokens": 3_000,
+        "spanhook.budget.limit.usd": 0.01,
+        "spanhook.budget.resets_at": "2026-11-28T23:00:00+00:00",
+    }
+    execution_log.clear()
+    with recorder(made, settings=Settings(execution_log_enabled=True)) as seen:
+        call(1_000, 500)
+        with operation("llm.call", "gpt-4o-mini", provider="openai", request=REQUEST), pytest.raises(Reject) as caught:
+            call()
+        entries = [one for one in execution_log.entries() if one.aborted and one.event_type == "llm.call.pre"]
+    refusal = caught.value
+    expected = reason or (
+        "Budget 'budget' does not suffice for this call: at most 3,000 tokens and $0.01 a day per tenant; "
+        "it starts anew at 2026-11-29 00:00 CET"
+    )
+    assert (refusal.reason, refusal.retry_after) == (expected, 11 * 3600)
+    (record,) = next(op for op in seen.operations if op.status == "rejected").decisions
+    known = {
+        name: value for name, value in record.facts.items() if not name.endswith(("reserved.usd", "requested.usd"))
+    }
+    assert known == figures
+    assert record.facts["spanhook.budget.reserved.usd"] == record.facts["spanhook.budget.requested.usd"]
+    assert [one.data for entry in entries for one in entry.hook_results] == [{"status_code": 429, **record.facts}]
+    (of_span,) = next(events for span in seen.spans if (events := span.events))
+    of_log = next(one["attributes"] for one in seen.events if one["name"] == "spanhook.decision")
+    for attributes in (dict(of_span.attributes or {}), of_log):
+        assert record.facts.items() <= attributes.items()
 
 
 def test_a_call_that_fails_or_is_not_made_gives_everything_back(store: str) -> None:

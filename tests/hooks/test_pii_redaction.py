@@ -578,13 +578,16 @@ def test_by_its_short_name() -> None:
 @pytest.mark.parametrize(
     ("config", "expected"),
     [
-        ({"entities": ["EMIAL"]}, "unknown entities EMIAL; known are EMAIL, PHONE"),
+        ({"entities": ["EMIAL"]}, "entities.0='EMIAL': unknown; known are EMAIL, PHONE"),
         ({"entities": []}, "an empty list would redact nothing"),
         ({"patterns": {"badge": "x"}}, "patterns.badge"),
-        ({"patterns": {"BADGE": "x*"}}, "BADGE='x*' matches the empty text"),
+        ({"patterns": {"BADGE": "x*"}}, "patterns.BADGE='x*': it matches the empty text"),
         ({"patterns": {"BADGE": "(?=x)y"}}, "not a regular expression that RE2 takes: invalid perl operator"),
-        ({"patterns": {"EMAIL": "x"}}, "these are entities; give yours other names"),
-        ({"kinds": ["iteration"]}, "kinds=['iteration'] cannot be rewritten; expected some of agent.invoke"),
+        (
+            {"patterns": {"EMAIL": "x"}},
+            "patterns.EMAIL='x': EMAIL is the name of an entity of spanhook; give the pattern another name",
+        ),
+        ({"kinds": ["iteration"]}, "kinds.0='iteration': cannot be rewritten; expected some of agent.invoke"),
         ({"action": "hide"}, "action='hide'"),
         ({"action": "placeholder", "keep_last": 4}, "keep_last is for masks"),
         ({"stream": "window", "action": "placeholder"}, "placeholders are restored in whole results; use stream"),

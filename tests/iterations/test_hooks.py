@@ -232,6 +232,18 @@ class Broken:
         raise OSError("no space left")
 
 
+def test_statistics_of_a_memory_that_fails(
+    call: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_remembering, "_repeats", Repeats())
+    hooks = IterationHooks(Broken())
+    found = [call(hooks, "statistics", "s") for _ in range(2)]
+    assert found == [SessionStatistics(error="OSError: no space left")] * 2
+    assert [one.getMessage() for one in caplog.records] == ["spanhook: the memory of iterations failed at statistics"]
+    with pytest.raises(ConfigurationError, match="session_id=''"):
+        call(hooks, "statistics", "")
+
+
 def test_a_memory_that_fails_fails_no_agent(
     call: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,9 +6,11 @@ from typing import Any, TypedDict
 import pytest
 
 import spanhook
-from spanhook.errors import ConfigurationError
+from spanhook import Hooks, Operation
+from spanhook.errors import ConfigurationError, Reject
 from spanhook.jobs import Agent, load_agent
 from spanhook.jobs.agents import thread_of
+from spanhook.testing import recorder
 
 pytestmark = pytest.mark.anyio
 
@@ -53,6 +55,77 @@ async def test_graphs_are_served_with_the_text_that_their_models_stream() -> Non
     answer = await agent.run({"question": "what?"}, "t", lambda what, data: told.append((what, data)))
     assert answer == {"question": "what?", "answer": "forty two"}
     assert "".join(data["text"] for _, data in told) == "forty two"
+
+
+async def calls_a_tool(value: Any) -> Any:
+    return await look_up(value)
+
+
+async def streams(value: Any) -> Any:
+    yield await look_up(value)
+    yield "!"
+
+
+@spanhook.tool
+async def look_up(value: Any) -> str:
+    return f"found {value}"
+
+
+@spanhook.agent("its own name")
+async def decorated(value: Any) -> Any:
+    return await look_up(value)
+
+
+@functools.wraps(decorated)
+async def wrapped(value: Any) -> Any:
+    return await decorated(value)
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "result"),
+    [
+        (calls_a_tool, "support", "found 1"),
+        (streams, "support", "found 1!"),
+        (decorated, "its own name", "found 1"),
+        (wrapped, "its own name", "found 1"),
+    ],
+)
+async def test_a_function_is_an_agent_with_its_name(target: Any, name: str, result: str) -> None:
+    hooks, seen = Hooks(), list[tuple[str, str]]()
+    for event in ("agent:start", "tool:execute", "agent:end"):
+        hooks.on(event, lambda event: seen.append((event.alias, event.agent_name)))
+    with recorder(hooks, only=()) as seen_spans:
+        assert await Agent("support", target).run(1, "", lambda *_: None) == result
+        hooks.flush(5)
+    assert seen == [(event, name) for event in ("agent:start", "tool:execute", "agent:end")]
+    assert [op.kind for op in seen_spans.operations] == ["tool.execute", "agent.invoke"]
+
+
+@pytest.mark.parametrize("target", [calls_a_tool, streams])
+async def test_hooks_gate_a_function_that_is_served(target: Any) -> None:
+    hooks, published = Hooks(), list[Any]()
+
+    @hooks.before("agent.invoke", names={"support"}, priority=1)
+    def rewrites(op: Operation) -> None:
+        if op.request.inputs == "refuse":
+            raise Reject("not now", status_code=402)
+        op.replace(inputs=f"{op.request.inputs} rewritten")
+
+    @hooks.after("agent.invoke")
+    def shouts(op: Operation) -> None:
+        published.append(op.result)
+
+    def publish(_type: str, data: Any) -> None:
+        published.append(data["text"])
+
+    with recorder(hooks, only=()):
+        agent = Agent("support", target)
+        assert str(await agent.run("x", "", publish)).startswith("found x rewritten")
+        with pytest.raises(Reject, match="not now"):
+            await agent.run("refuse", "", publish)
+    assert published == (
+        ["found x rewritten"] if target is calls_a_tool else ["found x rewritten", "!", "found x rewritten!"]
+    )
 
 
 @pytest.mark.parametrize("target", [3, lambda given: given, print])

@@ -39,6 +39,6 @@ async def test_the_work_is_in_the_trace_of_its_request() -> None:
         await asyncio.create_task(runner.submit(job))
         last = [event async for event in runner.events(job.job_id)][-1]
         assert last.data["output"] == "x"
-        assert seen == [(0xABC, "job", "acme")]
+        assert seen == [(0xABC, "agent.invoke", "acme")]
     finally:
         await runner.close()

@@ -155,8 +155,11 @@ async def test_the_work_is_in_the_trace_of_its_request() -> None:
             await worker.take(shared.line.take())
         (request,) = seen.tree()
         (job,) = request["children"]
-        (tool,) = job["children"]
-    assert [one["name"] for one in (request, job, tool)] == ["POST", "job a", "execute_tool look_up"]
+        (invoked,) = job["children"]
+        (tool,) = invoked["children"]
+    assert [one["name"] for one in (request, job, invoked, tool)] == [
+        *("POST", "job a", "invoke_agent a", "execute_tool look_up")
+    ]
 
 
 async def test_what_is_delivered_twice_is_done_once() -> None:

@@ -636,6 +636,38 @@ def test_other_hooks_that_time_out_are_logged(kind: str, which: str, caplog: pyt
     assert "timed out after 10 ms" in caplog.text
 
 
+def test_a_failing_end_hook_is_logged_for_each_run_with_its_id(caplog: pytest.LogCaptureFixture) -> None:
+    hooks = RunHooks()
+
+    @hooks.after_run
+    def keeps_the_books(ctx: RunContext) -> None:
+        raise ValueError("wrong")
+
+    with recorder(hooks) as seen, caplog.at_level(logging.WARNING, "spanhook"):
+        for _ in range(3):
+            run("sync")
+    assert [one.getMessage() for one in caplog.records] == [
+        f"spanhook: hook 'keeps_the_books' on run.post failed: ValueError: wrong (run {op.identity.run_id})"
+        for op in seen.operations
+    ]
+    assert len({op.identity.run_id for op in seen.operations} - {""}) == 3
+
+
+@pytest.mark.parametrize("cls", [Reject, RejectRun])
+def test_facts_of_a_refusal_are_those_of_its_decision(cls: type[Reject]) -> None:
+    hooks = RunHooks()
+
+    @hooks.before_run
+    def limits(ctx: RunContext) -> None:
+        refusal = cls("too many", status_code=429)
+        refusal.facts = {"acme.runs": 3}
+        raise refusal
+
+    with recorder(hooks) as seen, pytest.raises(RejectRun):
+        run("sync")
+    assert [one.facts for one in seen.operations[0].decisions] == [{"acme.runs": 3}]
+
+
 def test_a_timeout_set_anew_holds_from_the_next_run_on() -> None:
     hooks = RunHooks()
     hooks.before_run(lambda ctx: None)

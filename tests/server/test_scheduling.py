@@ -75,7 +75,7 @@ async def test_a_tick_has_the_outcome_of_its_job() -> None:
     assert isinstance(refused.error, Reject)
     assert (refused.error.reason, refused.error.status_code) == ("no money", 402)
     assert sorted(kept) == sorted(jobs)
-    assert spans == [("job", "acme")]
+    assert spans == [("agent.invoke", "acme")]
 
 
 async def test_a_tick_whose_job_is_cancelled_is_cancelled() -> None:

@@ -4,13 +4,13 @@ from spanhook.server.webhook_events import EVENTS, known_event
 from spanhook.server.webhook_outbox import PING
 
 
-@pytest.mark.parametrize("chosen", [*EVENTS, "job.*", "cron.*", "webhook.*", "*"])
+@pytest.mark.parametrize("chosen", [*EVENTS, "job.*", "agent.*", "cron.*", "webhook.*", "*"])
 def test_what_the_server_sends_can_be_chosen(chosen: str) -> None:
     assert known_event(chosen) == chosen
 
 
 def test_the_events_of_the_server() -> None:
-    assert {one.partition(".")[0] for one in EVENTS} == {"job", "cron", "webhook"}
+    assert {one.partition(".")[0] for one in EVENTS} == {"job", "agent", "cron", "webhook"}
     assert PING in EVENTS
 
 

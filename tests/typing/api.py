@@ -290,6 +290,7 @@ spanhook.uninstrument()
 
 
 async def scheduled() -> None:
+    spanhook.iteration_hooks("spanhook.yaml").on_completion("s")
     async with spanhook.scheduler("spanhook.yaml") as running:
         assert_type([entry.id for entry in running.entries], list[str])
 

@@ -1,6 +1,7 @@
 """The command ``spanhook``: parses, calls, prints. What is called is imported by the command that needs it."""
 
 import sys
+from difflib import get_close_matches
 from typing import Any, NoReturn, get_args
 
 import click
@@ -38,8 +39,17 @@ class Runner(click.Command):
         dashes = args.index("--") if "--" in args else None
         rest = super().parse_args(ctx, args.copy())
         # click takes the `--` away; it was ours if just what follows it is the target
+        self._check_option(ctx.params["target"][:1])
         ctx.params["command"] = dashes is not None and len(args) - dashes - 1 == len(ctx.params["target"])
         return rest
+
+    def _check_option(self, first: tuple[str, ...]) -> None:
+        """Name the option that is meant by a misspelt one, which stands where the target should."""
+        for word in first:
+            option = word.partition("=")[0]
+            close = get_close_matches(option, [name for one in self.params for name in one.opts], 1)
+            if option.startswith("--") and close:
+                raise click.UsageError(f"no such option {option!r}; did you mean {close[0]}?")
 
 
 @click.group(invoke_without_command=True)

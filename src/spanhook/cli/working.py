@@ -44,7 +44,7 @@ def worker(file: str | None, agents: tuple[str, ...], lease: float, drain: float
     from spanhook.errors import ConfigurationError, StoreError
     from spanhook.jobs import load_agent
     from spanhook.jobs.workers import WorkerSettings, work
-    from spanhook.server import read_settings, tell_of_job
+    from spanhook.server import notify_of_agents, read_settings, tell_of_job
 
     settings = read_settings(
         file,
@@ -71,8 +71,8 @@ def worker(file: str | None, agents: tuple[str, ...], lease: float, drain: float
         click.echo(f"spanhook works for {queue} and {database}{with_agents(loaded)}")
 
     try:
-        told = tell_of_job if settings.webhooks is not None else None
+        told, beside = (tell_of_job, notify_of_agents) if settings.webhooks is not None else (None, None)
         with Ending(drain + _END_S).watching() as ending:
-            asyncio.run(work(how, loaded, started, told=told, stopping=ending.tell))
+            asyncio.run(work(how, loaded, started, told=told, beside=beside, stopping=ending.tell))
     except StoreError as error:
         raise ConfigurationError(f"{error}; see --database") from error

@@ -5,6 +5,7 @@ from spanhook.config.file import ConfigurationFile, load_file, read_file, schema
 from spanhook.config.inheriting import VARIABLE as ACTIVE_VARIABLE
 from spanhook.config.inheriting import check_inherited
 from spanhook.config.instrumenting import Given, in_force, instrument, limits_of, uninstrument
+from spanhook.config.iterating import iteration_hooks
 from spanhook.config.locating import locate
 from spanhook.config.other_files import read_model
 from spanhook.config.own_hooks import OwnHooks, load_own
@@ -35,6 +36,7 @@ __all__ = [
     "following",
     "in_force",
     "instrument",
+    "iteration_hooks",
     "lacks_end_mark",
     "limits_of",
     "load_file",

@@ -55,34 +55,38 @@ class Builder:
 
     def build(self, policy: Policy, keys: Keys) -> Built | None:
         """The hook of a policy; ``None`` if it has a mistake."""
+        count = len(self.mistakes)
         other = self._ids.setdefault(policy.id, keys)
         if other != keys:
             line = self._document.line((*other, "id"))
             self._complain((*keys, "id"), f"the policy in line {line} is {policy.id!r} too; ids must be unique")
-            return None
-        count = len(self.mistakes)
         try:
             cls = self._find(policy.use)
         except (ConfigurationError, SystemExit) as error:
             self._complain((*keys, "use"), _said(error))
+            self._settings(policy, keys, None)
             return None
         with_ = self._with(policy, keys, cls)
         store = str(with_.get("store", ""))
         known = self._before.get(policy.id)
-        if known is not None and _definition(known.policy) == _definition(policy) and known.store == store:
+        if (
+            known is not None
+            and other == keys
+            and _definition(known.policy) == _definition(policy)
+            and known.store == store
+        ):
             return known
         hook = self._made(with_, keys, cls)
         if hook is not None:
             hook._described = "policy"
         settings = self._settings(policy, keys, cls if hook is None else hook)
-        if hook is None or len(self.mistakes) > count:
+        if hook is None:
             return None
         try:
             Hooks(set_up(hook, **settings))
         except ConfigurationError as error:
             self._complain(keys, _said(error))
-            return None
-        return Built(policy, hook, store)
+        return Built(policy, hook, store) if len(self.mistakes) == count else None
 
     def _with(self, policy: Policy, keys: Keys, cls: type[Any]) -> dict[str, Any]:
         """The hook's own settings, with the address of its store."""
@@ -105,8 +109,8 @@ class Builder:
                 self._complain((*keys, "with"), _said(error))
             return None
 
-    def _settings(self, policy: Policy, keys: Keys, hook: Hook | type[Any]) -> dict[str, Any]:
-        """Those of the settings that every hook has which are given."""
+    def _settings(self, policy: Policy, keys: Keys, hook: Hook | type[Any] | None) -> dict[str, Any]:
+        """Those of the settings that every hook has which are given; ``hook`` is ``None`` if it is not known."""
         given: dict[str, Any] = {"name": policy.id}
         for name in ("mode", "priority", "fail_mode", "timeout", "tenant_id"):
             value = getattr(policy, name)
@@ -133,7 +137,7 @@ class Builder:
                 message = f"{name!r} looks like a pattern, but names must match exactly; list them, or use when"
                 self._complain((*keys, index), message)
 
-    def _kinds(self, policy: Policy, keys: Keys, hook: Hook | type[Any]) -> frozenset[str] | None:
+    def _kinds(self, policy: Policy, keys: Keys, hook: Hook | type[Any] | None) -> frozenset[str] | None:
         """The kinds that ``events`` and ``tools`` limit the hook to; ``None`` if neither is given."""
         kinds_of_hook: Any = getattr(hook, "kinds", "*")
         own = frozenset[str]([kinds_of_hook] if isinstance(kinds_of_hook, str) else kinds_of_hook)
@@ -157,7 +161,9 @@ class Builder:
         self.mistakes.append(self._document.mistake(keys, message))
 
 
-def _fit(policy: Policy, hook: Hook | type[Any], own: frozenset[str], event: str) -> tuple[tuple[str, ...], list[str]]:
+def _fit(
+    policy: Policy, hook: Hook | type[Any] | None, own: frozenset[str], event: str
+) -> tuple[tuple[str, ...], list[str]]:
     """The kinds that an event stands for, and why the hook cannot be limited to it."""
     try:
         topic = parse_event(event, "trace")
@@ -168,6 +174,8 @@ def _fit(policy: Policy, hook: Hook | type[Any], own: frozenset[str], event: str
         return kinds, [f"{event!r} is a short name, which only subscriptions take; write {kinds[0]!r}"]
     if "*" not in own and not own.issuperset(kinds):
         return kinds, [f"{policy.use} runs on {', '.join(sorted(own))} only, not on {kinds[0]}; remove it"]
+    if hook is None:
+        return kinds, []
     cls = hook if isinstance(hook, type) else type(hook)
     methods = [name for name in _PHASES if getattr(cls, name, None) is not getattr(Hook, name)]
     runs = frozenset[str](phase for name in methods for phase in _PHASES[name])

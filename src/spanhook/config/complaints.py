@@ -48,12 +48,22 @@ def _message(one: Mapping[str, Any], model: type[BaseModel]) -> str:
     of_keys = kind == "value_error" and _model_at(model, loc) is not None  # said of several keys, which it names
     value = f"{_short(one['input'])}: " if "input" in one and not of_keys else ""
     if kind in EXPECTED:
-        return f"{value}expected {EXPECTED[kind]}"
+        return f"{value}expected {EXPECTED[kind]}{_as_keys(one, model)}"
     said = said.removeprefix("Value error, ").removeprefix("Assertion failed, ")
     said = _SHOULD.sub(lambda found: _WORDS[found[1]], said)
     if kind.startswith(("greater_than", "less_than")):
         said = said.replace("expected", "expected a number", 1)
     return f"{value}{said}"
+
+
+def _as_keys(one: Mapping[str, Any], model: type[BaseModel]) -> str:
+    """How a text is written where keys are expected, of which one is enough."""
+    inner = _model_at(model, one["loc"])
+    given = one.get("input")
+    if one["type"] != "model_type" or inner is None or not isinstance(given, str):
+        return ""
+    needed = [next(_written(name, field)) for name, field in inner.model_fields.items() if field.is_required()]
+    return f"; write {one['loc'][-1]}: {{{needed[0]}: {given}}}" if len(needed) == 1 and one["loc"] else ""
 
 
 def _instead(key: str, model: type[BaseModel] | None) -> str:

@@ -14,6 +14,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from spanhook.schedules import CronEntry
 from spanhook.settings import LONGEST_HOURS, Content, Mode
+from spanhook.store import MOST_FRAMES
 
 MAX_MS = 365 * 24 * 3600 * 1000
 
@@ -241,6 +242,28 @@ class Policy(Strict):
     )
 
 
+class IterationsEntry(Strict):
+    """Settings of the hooks that spanhook.iteration_hooks() creates; missing keys have their defaults."""
+
+    enabled: bool | None = Field(default=None, description="Whether any of them is enabled.")
+    on_iteration_start: bool | None = Field(default=None, description="Load frames when an iteration starts.")
+    on_iteration_end: bool | None = Field(default=None, description="Store the result when it ends.")
+    on_error: bool | None = Field(default=None, description="Store errors.")
+    on_completion: bool | None = Field(default=None, description="Store the summary of a session.")
+    context_frames: int | None = Field(
+        default=None, ge=0, le=MOST_FRAMES, description="How many frames of the session are loaded."
+    )
+    include_errors_in_context: bool | None = Field(
+        default=None, description="Also load errors from all of the tenant's sessions."
+    )
+    include_decisions_in_context: bool | None = Field(
+        default=None, description="Also load decisions from all of the tenant's sessions."
+    )
+    max_error_context: int | None = Field(
+        default=None, ge=0, le=1_000_000, description="How many characters of an error's context are stored."
+    )
+
+
 class Configuration(Strict):
     """A configuration file of spanhook: spanhook.yaml, or the table tool.spanhook of pyproject.toml."""
 
@@ -261,6 +284,11 @@ class Configuration(Strict):
         default_factory=list[CronEntry],
         description="When agents of the application run by the clock, once it has started spanhook.scheduler(). agent "
         "is ./app.py:agent or package.module:agent.",
+    )
+
+    iterations: IterationsEntry | None = Field(
+        default=None,
+        description="Settings of spanhook.iteration_hooks(). Their frames are in the store frames, otherwise default.",
     )
 
     @field_validator("cron")

@@ -159,6 +159,8 @@ class Follower:
             raise ConfigurationFileError([file.document.mistake(("control_plane",), _FIXED)])
         if file.configuration.cron != self._file.configuration.cron:
             raise ConfigurationFileError([file.document.mistake(("cron",), _FIXED)])
+        if file.configuration.iterations != self._file.configuration.iterations:
+            raise ConfigurationFileError([file.document.mistake(("iterations",), _FIXED)])
         if settings.definitions_dir != earlier.definitions_dir:
             raise ConfigurationFileError([file.document.mistake(("settings", "definitions_dir"), _FIXED)])
         before, policies = self._own, file.registry()

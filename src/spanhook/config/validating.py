@@ -18,14 +18,26 @@ def configuration_of(document: Document) -> Configuration:
     Raises:
         ConfigurationFileError: The file has mistakes.
     """
+    mistakes: list[Mistake] = []
     try:
-        configuration = Configuration.model_validate(document.data)
-        mistakes = [*_missing(document, configuration), *_unusable(document, configuration)]
+        configuration = readable = Configuration.model_validate(document.data)
     except ValidationError as error:
-        configuration, mistakes = None, list(complaints(document, error, Configuration))
+        mistakes += complaints(document, error, Configuration)
+        configuration, readable = None, _valid_part(document, error)
+    if readable is not None:
+        mistakes += [*_missing(document, readable), *_unusable(document, readable)]
     if configuration is None or mistakes:
         raise ConfigurationFileError(sorted(mistakes, key=lambda mistake: mistake.line))
     return configuration
+
+
+def _valid_part(document: Document, error: ValidationError) -> Configuration | None:
+    """What else can be checked: the file without the top-level keys that have mistakes."""
+    wrong = {one["loc"][0] for one in error.errors() if one["loc"]}
+    try:
+        return Configuration.model_validate({key: value for key, value in document.data.items() if key not in wrong})
+    except ValidationError:
+        return None
 
 
 def _missing(document: Document, configuration: Configuration) -> Iterator[Mistake]:

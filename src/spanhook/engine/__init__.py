@@ -3,6 +3,7 @@
 from spanhook.engine._contexts import OperationContext
 from spanhook.engine._inner_windows import inner_stream
 from spanhook.engine._own_blocks import OperationBlock
+from spanhook.engine._own_functions import is_agent
 from spanhook.engine._own_operation import OwnOperation
 from spanhook.engine.absorption import acalled_back, called_back
 from spanhook.engine.admission import AdmittedRuns
@@ -44,6 +45,7 @@ __all__ = [
     "handed_out",
     "hear",
     "inner_stream",
+    "is_agent",
     "joined",
     "lazy",
     "listeners",

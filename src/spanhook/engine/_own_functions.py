@@ -98,7 +98,21 @@ def decorated(function: F, kind: Kind, own: Own) -> F:
             shed(error)
             raise
 
-    return cast("F", Decorated(given, wrapper))  # pyright: ignore[reportArgumentType]
+    made = Decorated(given, wrapper)  # pyright: ignore[reportArgumentType]
+    made._self_kind = kind  # pyright: ignore[reportAttributeAccessIssue] - wrapt keeps it with the wrapper
+    return cast("F", made)
+
+
+def is_agent(function: object) -> bool:
+    """Whether a function, or a function inside its decorators, is decorated as an agent."""
+    found: Any = function
+    while found is not None:
+        if isinstance(found, BoundMethod):
+            found = found._self_parent
+        if isinstance(found, Decorated) and getattr(found, "_self_kind", "") == "agent.invoke":
+            return True
+        found = getattr(found, "__wrapped__", None)
+    return False
 
 
 def _named(module: str, name: str) -> Any:

@@ -3,26 +3,14 @@
 from collections.abc import Mapping
 from typing import Any
 
-from spanhook.errors import ConditionError, ConfigurationError
+from spanhook.errors import ConditionError
+from spanhook.gating._cel import cel
 from spanhook.gating._condition_types import Differences
 from spanhook.gating._condition_values import Plain, values, whole
 from spanhook.model import Operation
 
 Keys = Mapping[str, frozenset[str] | None]
 """Roots with the keys that are read from each; ``None`` if it may be any."""
-
-
-def cel() -> Any:
-    """The package that runs CEL.
-
-    Raises:
-        ConfigurationError: It is not installed.
-    """
-    try:
-        import cel as package
-    except ImportError:
-        raise ConfigurationError('conditions need CEL; pip install "spanhook[policies]"') from None
-    return package
 
 
 class Facts:

@@ -65,7 +65,7 @@ class Verdicts:
         if limit is not None:
             self.spent += spent if bound.budgeted else 0
             if spent > limit and not bound.slow:
-                self._keep(bound, "timeout", f"{_overrun(bound, spent)}; what it decided stands", spent, 0)
+                self._keep(bound, "timeout", f"{_overrun(bound, spent)}; what it decided stands", spent)
                 self._tally(self._op, bound, "timeout", spent, self._op.phase)
                 return
         self._tally(self._op, bound, "allow", spent, self._op.phase)
@@ -199,9 +199,11 @@ class Verdicts:
         decision: Decision = "timeout" if timed_out else "error"
         what = f"timed out after {_long(bound.timeout_ns or 0)}" if timed_out else f"failed: {type(error).__name__}"
         said = what if timed_out else _said(what, error)
-        unsaid = bound.repeats.due(what)
+        ends_run = op.phase != "pre" and (bound.outermost or op.kind == "run")
+        unsaid = 0 if ends_run else bound.repeats.due(what)  # whoever does the books misses every single run
         if unsaid is not None:
             more = f" (and {unsaid} times more in the last minute)" if unsaid else ""
+            more += f" (run {op.identity.run_id})" if ends_run else ""
             trace = None if timed_out else error
             log.warning("spanhook: hook %r on %s %s%s", bound.name, op.event, said, more, exc_info=trace)
         if bound.closed and not observes:
@@ -220,13 +222,13 @@ class Verdicts:
             op.root.latch = reject
         late = op.phase == "post" and (op.out or op.spilt) and not self._in_time
         if late:
-            self._late(bound, reject.reason, spent, reject.status_code)
+            self._late(bound, reject.reason, spent, reject)
         if not (late and op.out):
             op.error, op.decided = reject, True
         if (op.foreign or op.adapter.made_elsewhere) and decision == "reject":
             decision = "attempted"  # the library may make the call anyway
         if not late:
-            self.record(bound, decision, reject.reason, spent, reject.status_code)
+            self.record(bound, decision, reject.reason, spent, reject)
 
     def _stops_run(self, bound: Bound) -> bool:
         """Whether a gate of whole runs has refused one that another instrumentation may start all the same.
@@ -236,7 +238,7 @@ class Verdicts:
         op = self._op
         return bound.outermost and op.foreign and op.phase == "pre" and op.shadow is None
 
-    def _late(self, bound: Bound, what: str, spent: int, status_code: int = 0) -> None:
+    def _late(self, bound: Bound, what: str, spent: int, reject: Reject | None = None) -> None:
         """The result, or part of it, was passed on before the hook decided; the rest is held back."""
         op = self._op
         said = f"{what}: too late, {'the result' if op.out else 'part of the result'} has been handed on"
@@ -244,22 +246,25 @@ class Verdicts:
             said += "; set stream='buffer' on the hook"
         if bound.repeats.due("too late") is not None:
             log.warning("spanhook: hook %r on %s: %s", bound.name, op.event, said)
-        self.record(bound, "too_late", said, spent, status_code)
+        self.record(bound, "too_late", said, spent, reject)
 
-    def record(self, bound: Bound, decision: Decision, reason: str, spent: int, status_code: int = 0) -> None:
+    def record(self, bound: Bound, decision: Decision, reason: str, spent: int, reject: Reject | None = None) -> None:
         """Keep a decision other than ``allow`` with the operation."""
         limit = bound.timeout_ns
         if limit is not None:  # a hook without a limit waits for people, not for itself
             self.spent += spent if bound.budgeted else 0
             if spent > limit and not bound.slow and decision != "timeout":
                 reason = added(reason, f" ({_overrun(bound, spent)})")
-        self._keep(bound, decision, reason, spent, status_code)
+        self._keep(bound, decision, reason, spent, reject)
         self._tally(self._op, bound, decision, spent, self._op.phase)
 
-    def _keep(self, bound: Bound, decision: Decision, reason: str, spent: int, status_code: int) -> None:
+    def _keep(self, bound: Bound, decision: Decision, reason: str, spent: int, reject: Reject | None = None) -> None:
         op = self._op
         mode: HookMode = "enforce" if op.shadow is None else "shadow"
-        record = DecisionRecord(bound.name, op.event, decision, reason, spent, bound.fail_mode, status_code, mode)
+        status, facts = (0, {}) if reject is None else (reject.status_code, dict(reject.facts))
+        record = DecisionRecord(
+            bound.name, op.event, decision, reason, spent, bound.fail_mode, status, mode, facts=facts
+        )
         op.decisions = (*op.decisions, record)
 
 

@@ -112,7 +112,7 @@ class Observers:
         for bound, view, (_, error, spent) in await together(self._pieces, asked):
             refused = op.error is not before or verdicts.stopped
             if refused and isinstance(error, Reject):  # as the one before it
-                verdicts.record(bound, "reject", error.reason, spent, error.status_code)
+                verdicts.record(bound, "reject", error.reason, spent, error)
             elif error is not None:
                 verdicts.failed(bound, error, spent, keep=refused)
             elif view._answered and not refused:

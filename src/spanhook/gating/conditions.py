@@ -11,7 +11,8 @@ from difflib import get_close_matches
 from typing import Any
 
 from spanhook.errors import ConditionError, ConfigurationError
-from spanhook.gating._condition_facts import Facts, Keys, cel
+from spanhook.gating._cel import cel
+from spanhook.gating._condition_facts import Facts, Keys
 from spanhook.gating._condition_text import FUNCTIONS, TYPES, Reading, read
 from spanhook.gating._condition_types import guarded
 from spanhook.gating._condition_values import FIELDS, MOST_ITEMS, MOST_TEXT, ROOTS
@@ -170,7 +171,7 @@ def _mistakes(names: Mapping[str, list[str]], reading: Reading) -> Iterable[str]
         yield f"it has {len(reading.patterns)} patterns, at most {MOST_CALLS} are allowed; put them together with |"
     for name in names["variables"]:
         if name not in ROOTS and name not in reading.items and name not in TYPES:
-            yield f"unknown name {name!r}{_meant(name, ROOTS)}; expected one of {', '.join(FIELDS)}"
+            yield f"unknown name {name!r}{_meant_root(name)}; expected one of {', '.join(FIELDS)}"
     for name in names["functions"]:
         if name[:1].isalpha() and name not in FUNCTIONS:
             yield f"unknown function {name!r}{_meant(name, FUNCTIONS)}; expected one of {', '.join(sorted(FUNCTIONS))}"
@@ -194,6 +195,13 @@ def _bad_patterns(reading: Reading) -> Iterable[str]:
 def _meant(name: str, known: Iterable[str]) -> str:
     close = get_close_matches(name, sorted(known), 1, 0.6)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _meant_root(name: str) -> str:
+    """What may be meant by an unknown name: a key of a root, such as ``identity.user_id`` by ``user``."""
+    keys = {f"{root}.{key}": key for root, known in FIELDS.items() for key in known or ()}
+    exact = [path for path, key in keys.items() if name in (key, key.removesuffix("_id"))]
+    return f" (did you mean {exact[0]}?)" if exact else _meant(name, ROOTS)
 
 
 def _parse_error(error: BaseException) -> str:

@@ -29,7 +29,7 @@ class HookResult:
     Attributes:
         hook_name: The hook's name.
         success: False if it raised an exception or ran out of time. A refusal is a success.
-        data: Further facts: ``status_code`` of a refusal.
+        data: Further facts: ``status_code`` and ``Reject.facts`` of a refusal.
         error: Why it failed or refused; empty if neither.
         duration_ms: The hook's own time in milliseconds, without the code that it called next.
         decision: Its decision, such as ``allow`` or ``reject``.
@@ -202,7 +202,7 @@ def _result(op: Record, bound: Bound, decision: Decision, spent_ns: int) -> Hook
         return HookResult(bound.name, True, duration_ms=spent, fail_mode=bound.fail_mode)
     last = op.decisions[-1]
     said = "" if decision in _ANSWERS else str(last.reason)
-    data = {"status_code": last.status_code} if last.status_code else {}
+    data = {"status_code": last.status_code, **last.facts} if last.status_code else {}
     success = decision not in ("error", "timeout")
     return HookResult(bound.name, success, data, said, spent, decision, bound.fail_mode)
 

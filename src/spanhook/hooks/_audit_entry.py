@@ -52,7 +52,16 @@ def decision_entry(decision: DecisionRecord) -> dict[str, Any]:
         "mode": decision.mode,
         "fail_mode": decision.fail_mode,
         "time_ns": decision.time_ns,
+        **(
+            {"facts": {encodable(name): _fact(value) for name, value in decision.facts.items()}}
+            if decision.facts
+            else {}
+        ),
     }
+
+
+def _fact(value: str | bool | float) -> Any:
+    return encodable(value) if isinstance(value, str) else value
 
 
 def _about(op: Operation, kind: str) -> dict[str, Any]:

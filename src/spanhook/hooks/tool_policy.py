@@ -5,12 +5,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import translate
 from functools import lru_cache
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, field_validator
 
 from spanhook.errors import ConditionError, ConfigurationError, Reject
 from spanhook.gating import Facts, Hook, Looser, compile_condition, handler, united, validated
+from spanhook.hooks._settings import Conflict, SettingsModel
 from spanhook.model import Operation
 
 Name = Annotated[str, StringConstraints(min_length=1, max_length=200)]
@@ -21,10 +22,10 @@ MANY_CALLS, LONG_S = 1000, 3600.0
 _TOOLS = "Names of tools; `*`, `?` and `[...]` are wildcards. Upper and lower case differ."
 
 
-class Rule(BaseModel):
+class Rule(SettingsModel):
     """Allows or denies tools. It matches a call if everything in it is true of the call."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(frozen=True)
 
     allow: list[Name] | None = Field(default=None, min_length=1, description=f"Allow these tools. {_TOOLS}")
     deny: list[Name] | None = Field(default=None, min_length=1, description=f"Deny these tools. {_TOOLS}")
@@ -47,13 +48,12 @@ class Rule(BaseModel):
                 raise ValueError(str(error).removeprefix(f"condition {when!r}").lstrip(": ")) from None
         return when
 
-    @model_validator(mode="after")
-    def _decides(self) -> Self:
+    def conflicts(self) -> Iterator[Conflict]:
         if (self.allow is None) == (self.deny is None):
-            raise ValueError("a rule has either 'allow' or 'deny'")
-        if self.allow is not None and {"reason", "status_code"} & self.model_fields_set:
-            raise ValueError("'reason' and 'status_code' are for rules that deny")
-        return self
+            yield Conflict("a rule has either 'allow' or 'deny'", ("allow", "deny"))
+        elif self.allow is not None and {"reason", "status_code"} & self.model_fields_set:
+            message = "'reason' and 'status_code' are for rules that deny"
+            yield Conflict(message, ("allow", "deny", "reason", "status_code"))
 
 
 def _less_denied(before: Sequence[Rule], now: Sequence[Rule]) -> Iterator[str]:
@@ -107,10 +107,8 @@ class ToolPolicy(Hook):
     name = "tool_policy"
     priority = 50
 
-    class Config(BaseModel):
+    class Config(SettingsModel):
         """Settings of ``tool_policy``."""
-
-        model_config = ConfigDict(extra="forbid")
 
         default: Annotated[Literal["allow", "deny"], Looser(("deny", "allow"))] = Field(
             default="allow", description="What becomes of calls that no rule matches."
@@ -119,11 +117,10 @@ class ToolPolicy(Hook):
             default=[], max_length=1000, description="In order; the first that matches decides."
         )
 
-        @model_validator(mode="after")
-        def _denies(self) -> Self:
+        def conflicts(self) -> Iterator[Conflict]:
             if self.default == "allow" and not any(rule.deny for rule in self.rules):
-                raise ValueError("it would allow everything; write default: deny, or a rule that denies")
-            return self
+                message = "it would allow everything; write default: deny, or a rule that denies"
+                yield Conflict(message, ("default", "rules"))
 
     def __init__(
         self, rules: Iterable[Rule | Mapping[str, Any]] = (), default: Literal["allow", "deny"] = "allow"

@@ -39,6 +39,11 @@ class OnDemand:
         elif not wanted:
             self.restore()
 
+    @property
+    def bound(self) -> Binding | None:
+        """What is bound now."""
+        return self._binding or self._standing()
+
     def _standing(self) -> Binding | None:
         """The binding whose wrapper is in place, if it is ours."""
         there = cast("Mapping[str, Any]", vars(self._owner))
@@ -49,7 +54,7 @@ class OnDemand:
 
     def restore(self) -> None:
         """Restore the original."""
-        binding = self._binding or self._standing()
+        binding = self.bound
         if binding is not None:
             binding.restore()
             self._binding = None
@@ -76,6 +81,11 @@ class FamilyOnDemand:
             Family.spread([family])
         elif not wanted:
             self.restore()
+
+    @property
+    def bound(self) -> Family | None:
+        """What is bound now."""
+        return self._family
 
     def restore(self) -> None:
         """Restore the originals."""

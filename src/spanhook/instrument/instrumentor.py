@@ -5,6 +5,7 @@ Knows how to find and replace functions; what a wrapped call does is up to ``cal
 
 import importlib
 import sys
+import weakref
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from importlib import metadata
@@ -18,36 +19,18 @@ from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 from spanhook.diagnostics import log
 from spanhook.engine import registry
 from spanhook.gating import Control, Isolate, Pause, controls, isolating, pauses
-from spanhook.instrument._blocks import driven
+from spanhook.instrument._binders import Adapting, Entry, Made, binder
 from spanhook.instrument._family import Family
-from spanhook.instrument._holding import HeldFamily
-from spanhook.instrument._outlets import FamilyOnDemand, OnDemand, Telling, held_back, inner_streams
+from spanhook.instrument._outlets import Telling
 from spanhook.instrument._packages import has_mark, spec_of
-from spanhook.instrument._points import Operations, attempting, load, looked_up
-from spanhook.instrument._signals import told
+from spanhook.instrument._points import Operations
+from spanhook.instrument._reimports import Standing, Watched, reimports
 from spanhook.instrument._states import BOUND, MISSING, WAITING, lacked, needed
 from spanhook.instrument._versions import requirement, version
 from spanhook.instrument._wrapping import Binding, static
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
 from spanhook.instrument.metaclass import MetaFamily
-from spanhook.instrument.receivers import receiving
-from spanhook.model import (
-    Attempts,
-    Block,
-    Held,
-    InnerStream,
-    Lookup,
-    MetaPoint,
-    Outlet,
-    Point,
-    Receiver,
-    Signal,
-    libraries,
-)
-
-Entry = Point | Block | Attempts | Lookup | Held | Signal | Outlet | InnerStream | Receiver
-Adapting = OnDemand | Telling | FamilyOnDemand
-Made = Binding | Family | MetaFamily | Adapting
+from spanhook.model import MetaPoint, Point, libraries
 
 
 def _has(owner: Any, attribute: str) -> bool:
@@ -70,9 +53,10 @@ class Bindings:
 
     def __init__(self, table: Collection[Entry], mark: tuple[str, ...] = ()) -> None:
         self._table, self._mark = table, mark
-        self._made: list[Made] = []
-        self._adapting: list[Adapting] = []
-        self._operations: list[Operations] = []
+        self._made: dict[int, Standing] = {}  # by the id of the entry
+        self._earlier: list[weakref.ref[Binding | Family | MetaFamily | Telling]] = []
+        self._operations: dict[int, Operations] = {}
+        self._modules: dict[str, Watched] = {}
         self._awaited: set[str] = set()
         self._on = False
         self.states: dict[str, str] = {}
@@ -95,7 +79,10 @@ class Bindings:
             elif name not in self._awaited:  # such a hook cannot be removed, so the one of an earlier time will do
                 self._awaited.add(name)
                 wrapt.register_post_import_hook(self._later(name, entries), name)
-        if self._adapting:
+        self._tell()
+
+    def _tell(self) -> None:
+        if any(isinstance(one.made, Adapting) for one in self._made.values()):
             registry.tell()
 
     def _later(self, name: str, entries: list[Entry]) -> Callable[[ModuleType], None]:
@@ -103,14 +90,27 @@ class Bindings:
             self._awaited.discard(name)
             if self._on and self.states.get(str(entries[0])) == WAITING:
                 self._bind_module(module, entries)
-                if self._adapting:
-                    registry.tell()
+                self._tell()
 
         return imported
+
+    def _again(self, entries: list[Entry], module: ModuleType) -> None:
+        """Bind a module that was imported again. What the application has of the earlier one stays bound, and is
+        released with it.
+        """
+        if self._on:
+            self._bind_module(module, entries)
+            self._tell()
 
     def _bind_module(self, module: ModuleType, entries: list[Entry]) -> None:
         if not has_mark(spec_of(module), self._mark):
             return
+        name = entries[0].module
+        watched = self._modules.get(name)
+        if watched is None:
+            watched = self._modules[name] = Watched(entries, partial(self._again, entries))
+            reimports.watch(name, watched.again)
+        watched.seen = weakref.ref(module)
         families: list[Family] = []
         try:
             for entry in entries:
@@ -131,67 +131,28 @@ class Bindings:
             if lacked(entry, self._table, self.states):
                 log.warning("spanhook: %s is missing; calls that go through it are not gated", entry)
             return None
+        known = self._made.get(id(entry))
+        if known is not None:
+            if known.holds(owner, attribute):
+                return known.made
+            self._set_aside(entry, known.made)
         try:
-            bind = self._binder(entry)
+            bind = binder(entry, self._operations, partial(self.states.__setitem__, str(entry), MISSING))
         except Exception as error:
             self.states[str(entry)] = MISSING
             log.error("spanhook: cannot bind %s; calls that go through it are not gated", entry, exc_info=error)
             return None
         made = bind(owner, attribute)
-        self._made.append(made)
-        if isinstance(made, Adapting):
-            self._adapting.append(made)
+        self._made[id(entry)] = Standing(owner, made)
         self.states[str(entry)] = BOUND
         return made
 
-    def _binder(self, entry: Entry) -> Callable[[Any, str], Made]:
-        """The function that binds an entry, given its owner and its name there."""
-        if isinstance(entry, Outlet):
-            wanted, hold, is_async = load(entry.wanted), partial(load, entry.hold), entry.is_async
-            if entry.around:
-                around = load(entry.around)
-                return lambda owner, name: Telling(owner, name, wanted, around, hold, is_async=is_async)
-            return lambda owner, name: OnDemand(owner, name, wanted, held_back(hold, is_async=is_async))
-        if isinstance(entry, Block):
-            drives = driven(entry)
-            if not entry.wanted:
-                return lambda owner, name: Binding(owner, name, drives)
-            wanted = load(entry.wanted)
-            return lambda owner, name: OnDemand(owner, name, wanted, drives)
-        if isinstance(entry, InnerStream):
-            wanted, inner = load(entry.wanted), inner_streams(partial(load, entry.texts), entry.sends, entry.place)
-            return lambda owner, name: FamilyOnDemand(owner, name, wanted, inner, entry.outside)
-        if isinstance(entry, Receiver):
-            around = partial(load, entry.around) if entry.around else None
-            wanted, receives = (
-                load(entry.wanted),
-                receiving(partial(load, entry.receipt), around, returns=entry.returns),
-            )
-            if entry.overrides:
-                return lambda owner, name: FamilyOnDemand(owner, name, wanted, receives, ())
-            return lambda owner, name: OnDemand(owner, name, wanted, receives)
-        if isinstance(entry, Lookup):
-            looks = looked_up(entry)
-            return lambda owner, name: Family(owner, name, looks)
-        if isinstance(entry, Attempts):
-            tries = attempting(entry)
-            return lambda owner, name: Binding(owner, name, tries)
-        if isinstance(entry, Signal):
-            tells = told(entry)
-            return lambda owner, name: Binding(owner, name, tells, plain=isinstance(owner, type))
-        make = Operations(entry, partial(self.states.__setitem__, str(entry), MISSING))
-        self._operations.append(make)
-        if isinstance(entry, Held):
-            return lambda owner, name: HeldFamily(owner, name, make)
-        if isinstance(entry, MetaPoint):
-            picks = load(entry.picks)
-            return lambda owner, name: MetaFamily(owner, name, make, picks)
-        if entry.wanted:
-            wanted = load(entry.wanted)
-            return lambda owner, name: OnDemand(owner, name, wanted, make)
-        if entry.overrides:
-            return lambda owner, name: Family(owner, name, make, entry.outside)
-        return lambda owner, name: Binding(owner, name, make)
+    def _set_aside(self, entry: Entry, made: Made) -> None:
+        del self._made[id(entry)]
+        rest = made if isinstance(made, Binding | Family | MetaFamily | Telling) else made.bound
+        self._earlier = [one for one in self._earlier if one() is not None]
+        if rest is not None:
+            self._earlier.append(weakref.ref(rest))
 
     def _packages(self) -> set[str]:
         return {entry.module.partition(".")[0] for entry in self._table}
@@ -208,19 +169,27 @@ class Bindings:
 
     def settle(self) -> None:
         """Read what could not be read while the library was being imported; what still cannot be read is missing."""
-        for operations in self._operations:
+        for operations in list(self._operations.values()):
             operations.settle()
 
     def _adapt(self) -> None:
         """Hooks or settings have changed: add or remove on-demand wrappers."""
-        for made in self._adapting:
-            made.adapt()
+        for name, watched in list(self._modules.items()):
+            if watched.is_replaced(name):  # by code that does not use the import system
+                log.warning("spanhook: %s was imported again unnoticed; its calls were not gated until now", name)
+                self._bind_module(sys.modules[name], watched.entries)
+        for one in (*(one.made for one in self._made.values()), *(one() for one in self._earlier)):
+            if isinstance(one, Adapting):
+                one.adapt()
 
     def unbound(self) -> Iterator[str]:
         """Overriding methods that are not bound, as ``module.Class.method``."""
-        for made in self._made:
-            if isinstance(made, Family | MetaFamily):
-                yield from made.unbound()
+        for one in self._made.values():
+            if isinstance(one.made, Family | MetaFamily):
+                yield from one.made.unbound()
+        for name, watched in self._modules.items():
+            if watched.is_replaced(name):
+                yield f"{name} as it was imported again"
 
     def restore(self) -> None:
         """Remove every wrapper, the last one first."""
@@ -229,10 +198,15 @@ class Bindings:
         self._on = False
         if self._adapt in registry.changed:
             registry.changed.remove(self._adapt)
-        for made in reversed(self._made):
-            made.restore()
-        self._made, self._adapting, self._operations = [], [], []
-        self.states = {}
+        for name, watched in self._modules.items():
+            reimports.unwatch(name, watched.again)
+        for one in reversed(self._made.values()):
+            one.made.restore()
+        for one in reversed(self._earlier):
+            made = one()
+            if made is not None:
+                made.restore()
+        self._made, self._earlier, self._operations, self._modules, self.states = {}, [], {}, {}, {}
 
 
 class Instrumentor(BaseInstrumentor):

@@ -8,7 +8,6 @@ from spanhook.errors import ConfigurationError
 from spanhook.iterations._block import Iteration
 from spanhook.iterations._config import HookConfig
 from spanhook.iterations._context import Handler, HookEvent, HookResult
-from spanhook.iterations._framing import Place
 from spanhook.iterations._remembering import Remembering, check_place
 from spanhook.iterations._ways import ASIDE, IN_PLACE
 from spanhook.store import FrameMemory, MemoryFrames, SessionStatistics
@@ -172,10 +171,15 @@ class IterationHooks:
             raise ConfigurationError(f"remember(tags={tags!r}): expected several texts, such as [{tags!r}]")
 
     def statistics(self, session_id: str) -> SessionStatistics:
-        """Statistics of a session. Exceptions of the memory propagate."""
-        check_place(session_id, 0)
-        place = Place.of(session_id, 0)
-        return self.store.statistics(place.session_id, tenant_id=place.tenant_id)
+        """Statistics of a session.
+
+        Returns:
+            The numbers; if the memory fails, zeros with the ``error``, which is logged.
+
+        Raises:
+            ConfigurationError: The session is invalid.
+        """
+        return drive(self._does.count(IN_PLACE, session_id))
 
     # ----------------------------------------------------------------- in async code
 
@@ -215,4 +219,4 @@ class IterationHooks:
 
     async def astatistics(self, session_id: str) -> SessionStatistics:
         """``statistics`` for async code."""
-        return await ASIDE.made(lambda: self.statistics(session_id), self.store.blocking)
+        return await self._does.count(ASIDE, session_id)

@@ -24,7 +24,7 @@ from spanhook.iterations._framing import (
 from spanhook.iterations._handlers import Handlers
 from spanhook.iterations._ways import Way
 from spanhook.model import clock, words
-from spanhook.store import Frame, FrameMemory, FrameType
+from spanhook.store import Frame, FrameMemory, FrameType, SessionStatistics
 
 _MOST = 2**63 - 1
 _repeats = Repeats()
@@ -107,6 +107,15 @@ class Remembering:
         await self._tell(way, HookEvent.COMPLETION, place, **data)
         return result
 
+    async def count(self, way: Way, session_id: str) -> SessionStatistics:
+        place = _place(session_id, 0)
+        try:
+            return await way.made(
+                lambda: self.store.statistics(place.session_id, tenant_id=place.tenant_id), self.store.blocking
+            )
+        except Exception as error:
+            return SessionStatistics(error=_logged("statistics", error))
+
     def _kept(self, frame: Frame) -> HookResult:
         self.store.add(frame)
         return HookResult(frame_id=frame.id)
@@ -115,9 +124,7 @@ class Remembering:
         try:
             return await way.made(call, self.store.blocking)
         except Exception as error:
-            if _repeats.due(f"{event} {type(error).__name__}") is not None:
-                log.error("spanhook: the memory of iterations failed at %s", event, exc_info=error)
-            return HookResult(success=False, error=f"{type(error).__name__}: {words(error)}")
+            return HookResult(success=False, error=_logged(event, error))
 
     async def _tell(self, way: Way, event: HookEvent, place: Place, **data: Any) -> None:
         now = datetime.fromtimestamp(clock.wall() / 1e9, UTC)
@@ -129,6 +136,13 @@ class Remembering:
             data=MappingProxyType(data),
         )
         await self.handlers.tell(way, context)
+
+
+def _logged(event: str, error: Exception) -> str:
+    """Log a failure of the memory, and return what results have of it."""
+    if _repeats.due(f"{event} {type(error).__name__}") is not None:
+        log.error("spanhook: the memory of iterations failed at %s", event, exc_info=error)
+    return f"{type(error).__name__}: {words(error)}"
 
 
 def check_place(session_id: Any, iteration: Any) -> None:

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import quote
 
+from spanhook.engine import is_agent, operation
 from spanhook.errors import ConfigurationError, RequirementError
 from spanhook.gating import load_object
+from spanhook.jobs._graph_inputs import graph_input
 from spanhook.jobs._plain import plain
 from spanhook.jobs.events import TEXT
 from spanhook.jobs.job import Retry
@@ -45,7 +47,7 @@ class Agent:
             )
 
     async def run(self, given: Any, session_id: str, publish: Publish) -> Any:
-        """Run it once, and tell of the text that it streams.
+        """Run it once as an ``agent.invoke``, and tell of the text that it streams.
 
         Args:
             given: Its input.
@@ -54,13 +56,19 @@ class Agent:
 
         Returns:
             What it returned, as plain data.
+
+        Raises:
+            Reject: It is a graph that does not take such an input.
         """
         if _is_graph(self.target):
             return plain(await _run_graph(self.target, given, session_id, publish))
-        returned = self.target(given)
-        if inspect.isasyncgen(returned) or isinstance(returned, AsyncIterator):
-            return plain(await _run_stream(cast("AsyncIterator[Any]", returned), publish))
-        return plain(await returned)
+        if is_agent(self.target):
+            return plain(await _run_function(self.target, given, publish))
+        async with operation("agent.invoke", self.name, request={"inputs": given}) as op:
+            if _streams(self.target):
+                parts = op.stream(lambda: cast("AsyncIterator[Any]", self.target(op.request.inputs)))
+                return plain(await _run_stream(parts, publish))
+            return plain(await op.acall(_run_function, self.target, op.request.inputs, publish))
 
 
 def thread_of(tenant_id: str, session_id: str) -> str:
@@ -91,13 +99,17 @@ def _is_graph(target: Any) -> bool:
 
 
 def _is_async(target: Any) -> bool:
+    return _streams(target) or any(inspect.iscoroutinefunction(one) for one in _functions_of(target))
+
+
+def _streams(target: Any) -> bool:
+    return any(inspect.isasyncgenfunction(one) for one in _functions_of(target))
+
+
+def _functions_of(target: Any) -> tuple[Any, Any]:
+    """What is called, and what a decorator has wrapped in it."""
     called = target if inspect.isroutine(target) else getattr(target, "__call__", target)  # noqa: B004 - its code
-    plain_function = inspect.unwrap(called) if inspect.isfunction(called) else called
-    return any(
-        check(one)
-        for one in (called, plain_function)
-        for check in (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
-    )
+    return called, inspect.unwrap(called) if inspect.isfunction(called) else called
 
 
 def _too_narrow(target: Any) -> str:
@@ -119,12 +131,19 @@ def _too_narrow(target: Any) -> str:
 async def _run_graph(graph: Any, given: Any, session_id: str, publish: Publish) -> Any:
     config = {"configurable": {"thread_id": session_id}} if session_id else None
     result: Any = None
-    async for mode, part in graph.astream(given, config, stream_mode=["messages", "values"]):
+    async for mode, part in graph.astream(graph_input(graph, given), config, stream_mode=["messages", "values"]):
         if mode == "values":
             result = part
         elif text := _text_of(part[0]):
             publish(TEXT, {"text": text})
     return result
+
+
+async def _run_function(function: Any, given: Any, publish: Publish) -> Any:
+    returned = function(given)
+    if inspect.isasyncgen(returned) or isinstance(returned, AsyncIterator):
+        return await _run_stream(cast("AsyncIterator[Any]", returned), publish)
+    return await returned
 
 
 async def _run_stream(parts: AsyncIterator[Any], publish: Publish) -> Any:

@@ -1,7 +1,8 @@
 """The record of what one hook did to one operation, or would have done in shadow mode."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from spanhook import semconv
 from spanhook.model._clock import clock
@@ -23,6 +24,7 @@ class DecisionRecord:
         status_code: The HTTP status of a rejection, else 0.
         mode: ``enforce``, or ``shadow``: what a hook in shadow would have done.
         time_ns: When, in nanoseconds since the epoch.
+        facts: Further facts of a rejection, by attribute: ``Reject.facts``.
     """
 
     hook: str
@@ -34,3 +36,4 @@ class DecisionRecord:
     status_code: int = 0
     mode: HookMode = "enforce"
     time_ns: int = field(default_factory=lambda: clock.wall())  # noqa: PLW0108 - which tests may exchange
+    facts: Mapping[str, str | bool | int | float] = field(default_factory=dict[str, Any], hash=False)

@@ -183,7 +183,7 @@ def _observer(function: RunHook) -> Callable[[Operation], Any]:
         try:
             returned = function(context_of(op))
         except Reject as reject:
-            raise _too_late(reject) from reject
+            raise _too_late(reject) from None  # which takes the refusal back
         return _waited(returned, _too_late)
 
     return after
@@ -211,7 +211,9 @@ def _of_run(reject: Reject) -> Reject:
     if isinstance(reject, RejectRun) and reject.scope == "run":
         return reject
     if type(reject) is Reject:
-        return RejectRun(reject.reason, reject.status_code, retry_after=reject.retry_after)
+        of_run = RejectRun(reject.reason, reject.status_code, retry_after=reject.retry_after)
+        of_run.facts = reject.facts
+        return of_run
     twin = copied_error(reject)
     assert isinstance(twin, Reject)
     twin.scope = "run"

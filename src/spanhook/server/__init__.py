@@ -27,6 +27,7 @@ if _missing:
         f'spanhook serve needs {", ".join(_missing)}, not installed here: pip install "spanhook[server]"'
     )
 
+from spanhook.server.agent_events import notify_of_agents  # noqa: E402
 from spanhook.server.app import create_app  # noqa: E402
 from spanhook.server.audit import lines as audit_lines  # noqa: E402
 from spanhook.server.job_events import tell_of_job  # noqa: E402
@@ -51,6 +52,7 @@ __all__ = [
     "Tokens",
     "audit_lines",
     "create_app",
+    "notify_of_agents",
     "publish",
     "read_settings",
     "serve",

@@ -9,6 +9,7 @@ from spanhook.jobs import QueuedRunner, Runner, RunnerSettings, load_agent
 from spanhook.jobs.sql_jobs import SQLJobs
 from spanhook.jobs.workers import JobQueue
 from spanhook.schedules import Scheduler
+from spanhook.server.agent_events import notify_of_agents
 from spanhook.server.authentication import Authentication
 from spanhook.server.budgets import Budgets
 from spanhook.server.cron_states import CronStates, telling
@@ -82,6 +83,9 @@ class Services:
         else:
             self.runner = QueuedRunner(self._agents, jobs, jobs, settings, self._queue, told=told)
         self.measures.watch_jobs(self.runner)
+        agents = AsyncExitStack()
+        if self.webhooks is not None:
+            await agents.enter_async_context(notify_of_agents(self.database))
         await self.runner.start()
         cron, jobs_of_ticks = self.settings.cron, Jobs(self.runner)
         states = CronStates(self.database, telling(cron) if self.webhooks is not None else None)
@@ -95,6 +99,7 @@ class Services:
                 yield
         finally:
             await asyncio.gather(self.scheduler.close(), self.runner.close())
+            await agents.aclose()
             if self._queue is not None:
                 await self._queue.close()
             await self.retention.close()

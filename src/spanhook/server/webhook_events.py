@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from difflib import get_close_matches
 
+from spanhook.server.agent_events import AGENT_EVENTS
 from spanhook.server.cron_states import CRON_EVENTS
 from spanhook.server.job_events import JOB_EVENTS
 from spanhook.server.webhook_outbox import DISABLED, PING, chooses
 
-EVENTS = (*JOB_EVENTS, *CRON_EVENTS, DISABLED, PING)
+EVENTS = (*JOB_EVENTS, *AGENT_EVENTS, *CRON_EVENTS, DISABLED, PING)
 """All events that the server sends."""
 _GROUPS = tuple(dict.fromkeys(f"{one.partition('.')[0]}.*" for one in EVENTS))
 

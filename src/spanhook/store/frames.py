@@ -55,6 +55,7 @@ class SessionStatistics:
         completed: Whether a summary of the session has been stored.
         last_iteration: The highest iteration number, counted from 0; -1 without frames.
         first_ns, last_ns: The times of the first and last frame, in nanoseconds since the epoch; 0 without frames.
+        error: Why the memory could not count them; empty if it could.
     """
 
     frames: int = 0
@@ -67,6 +68,7 @@ class SessionStatistics:
     last_iteration: int = -1
     first_ns: int = 0
     last_ns: int = 0
+    error: str = ""
 
 
 class FrameMemory(Protocol):

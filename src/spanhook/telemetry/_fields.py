@@ -92,4 +92,4 @@ def decided(op: Record, decision: DecisionRecord, in_full: bool) -> dict[str, An
     }
     if decision.status_code:
         attributes[semconv.STATUS_CODE] = decision.status_code
-    return attributes
+    return {**decision.facts, **attributes} if decision.facts else attributes

@@ -1,11 +1,12 @@
 """Settings of ``agent_hooks``."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, field_validator, model_validator
+from pydantic import Field, WithJsonSchema, field_validator
 
 from spanhook.gating import NEUTRAL, Looser
+from spanhook.hooks._settings import Conflict, SettingsModel
 from spanhook.hooks.approval import Asking
 
 PointName = Literal[
@@ -25,10 +26,8 @@ Named = Annotated[Any, WithJsonSchema(_OBJECT)]
 """An object, or where one is: ``module:name`` or ``path/to/file.py:name``."""
 
 
-class Interceptor(BaseModel):
+class Interceptor(SettingsModel):
     """One interceptor."""
-
-    model_config = ConfigDict(extra="forbid")
 
     use: Named = Field(description="Where it is: module:name, path/to/file.py:name, or the address of a service.")
     name: str = Field(
@@ -42,10 +41,8 @@ class Interceptor(BaseModel):
     retries: int = Field(default=1, ge=0, le=10, description="How often to ask a service again.")
 
 
-class Composition(BaseModel):
+class Composition(SettingsModel):
     """How the verdicts of several interceptors become one."""
-
-    model_config = ConfigDict(extra="forbid")
 
     profile: Profile = Field(default="sequential/first_deny", description="The profile, as the contract names it.")
     on_approval: Literal["stop", "resume"] | None = Field(
@@ -57,10 +54,8 @@ class Composition(BaseModel):
     )
 
 
-class Config(BaseModel):
+class Config(SettingsModel):
     """Settings of ``agent_hooks``."""
-
-    model_config = ConfigDict(extra="forbid")
 
     interceptors: list[Annotated[Any, WithJsonSchema({"anyOf": [_OBJECT, Interceptor.model_json_schema()]})]] = Field(
         default=[], max_length=100, description="Whom calls are told, in this order."
@@ -120,15 +115,13 @@ class Config(BaseModel):
     def _asked(cls, given: Any) -> Any:
         return Asking.model_validate(given) if isinstance(given, Mapping) else given
 
-    @model_validator(mode="after")
-    def _said_once(self) -> Self:
+    def conflicts(self) -> Iterator[Conflict]:
         if self.declaration is None:
-            return self
+            return
         defaults = Config()
-        twice = [name for name in _DECLARED if getattr(self, name) != getattr(defaults, name)]
-        if twice:
-            raise ValueError(f"the declaration says this; remove {', '.join(twice)}")
-        return self
+        for name in _DECLARED:
+            if getattr(self, name) != getattr(defaults, name):
+                yield Conflict(f"the declaration says this; remove {name}", ("declaration", name))
 
 
 _DECLARED = ("interceptors", "composition", "mode", "unbound", "timeout", "identity")

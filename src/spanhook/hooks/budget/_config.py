@@ -1,11 +1,13 @@
 """The settings of a budget."""
 
-from typing import Annotated, Literal, Self
+from collections.abc import Iterator
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from spanhook.gating import NEUTRAL, Looser
+from spanhook.hooks._settings import Conflict, SettingsModel
 from spanhook.store import LEASE_S, MOST
 
 Per = Literal["run", "session", "user", "tenant", "all"]
@@ -14,10 +16,8 @@ Unpriced = Literal["refuse", "count", "allow"]
 Missing = Literal["share", "refuse"]
 
 
-class Config(BaseModel):
+class Config(SettingsModel):
     """Settings of ``budget``."""
-
-    model_config = ConfigDict(extra="forbid")
 
     per: Annotated[Per, Looser(("all", "tenant", "user", "session", "run"))] = Field(
         default="run", description="Whose budget it is: each run's, session's, user's or tenant's, or one for all."
@@ -66,12 +66,12 @@ class Config(BaseModel):
             ) from None
         return name
 
-    @model_validator(mode="after")
-    def _limits(self) -> Self:
+    def conflicts(self) -> Iterator[Conflict]:
         if self.tokens is None and self.usd is None:
-            raise ValueError("it has no limit; set tokens or usd")
-        if self.unpriced == "count" and self.tokens is None:
-            raise ValueError("unpriced: count needs tokens, which limits models without a price")
+            yield Conflict("it has no limit; set tokens or usd", ("tokens", "usd"))
+        elif self.unpriced == "count" and self.tokens is None:
+            message = "unpriced: count needs tokens, which limits models without a price"
+            yield Conflict(message, ("tokens", "unpriced"))
         if self.per == "run" and self.window != "total":
-            raise ValueError(f"per: run has the budget of one run; remove window: {self.window}")
-        return self
+            message = f"per: run has the budget of one run; remove window: {self.window}"
+            yield Conflict(message, ("per", "window"))

@@ -12,6 +12,7 @@ from spanhook.errors import Reject, StoreError
 from spanhook.gating import Hook, Measures, estimated_cost, handler, validated
 from spanhook.hooks.budget._config import Config, Missing, Per, Unpriced, Window
 from spanhook.hooks.budget._estimate import estimate
+from spanhook.hooks.budget._refusing import refusal_facts, refusal_reason
 from spanhook.hooks.budget._windows import KEPT_S, Period, period_at
 from spanhook.model import NANO, Identity, Operation
 from spanhook.store import LEASE_S, Amounts, Caps, Reservation, in_worker, may_wait, open_book
@@ -155,7 +156,7 @@ class Budget(Hook):
             return None  # asked again after a rewrite that changes nothing here
         if self._book.ledger.remote and not may_wait():
             return self._reserve_elsewhere(reservation, amounts)
-        self._judge(reservation, reservation.reserve(amounts, self._caps))
+        self._judge(reservation, amounts, reservation.reserve(amounts, self._caps))
         return None
 
     def after(self, op: Operation) -> Awaitable[None] | None:
@@ -234,22 +235,21 @@ class Budget(Hook):
         return ":".join(("budget", *(quote(part, safe="") for part in kept))), period
 
     async def _reserve_elsewhere(self, reservation: Reservation, amounts: Amounts) -> None:
-        self._judge(reservation, await in_worker(reservation.reserve, amounts, self._caps))
+        self._judge(reservation, amounts, await in_worker(reservation.reserve, amounts, self._caps))
 
-    def _judge(self, reservation: Reservation, account: Account) -> None:
+    def _judge(self, reservation: Reservation, amounts: Amounts, account: Account) -> None:
         self._note(reservation, account)
         if account.granted:
             return
         config = self._config
-        limits = [] if config.tokens is None else [f"{config.tokens:,} tokens"]
-        limits += [] if config.usd is None else [_money(config.usd)]
-        whose = "" if config.per == "all" else f" per {config.per}"
-        window = "" if config.window == "total" else f" {'an' if config.window == 'hour' else 'a'} {config.window}"
+        now = self._clock()
+        ends = period_at(config.window, self._zone, now).ends
         raise Reject(
-            config.reason
-            or f"Budget {self.name!r} does not suffice for this call: at most {' and '.join(limits)}{window}{whose}",
+            config.reason or refusal_reason(self.name, config, ends),
             status_code=config.status_code,
             scope=config.scope,
+            retry_after=None if ends is None else ends - now,
+            facts=refusal_facts(self._caps, amounts, account, reservation.amounts, ends),
         )
 
     # ----------------------------------------------------------------- settling
@@ -321,8 +321,3 @@ class Budget(Hook):
 
     def _waiting(self) -> Iterator[tuple[float, dict[str, str]]]:
         yield self._book.waiting, {semconv.HOOK: self.name}
-
-
-def _money(usd: float) -> str:
-    """Dollars in whole cents, or as they are if there are fractions of one."""
-    return f"${usd:,.2f}" if round(usd, 2) == usd else f"${usd:.10g}"

@@ -1,19 +1,19 @@
 """The settings of a circuit breaker."""
 
-from typing import Annotated, Literal, Self
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, StringConstraints
 
 from spanhook.gating import NEUTRAL, Looser
+from spanhook.hooks._settings import Conflict, SettingsModel
 
 ClassName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=200)]
 StatusCode = Annotated[int, Field(ge=400, le=599)]
 
 
-class Config(BaseModel):
+class Config(SettingsModel):
     """Settings of ``circuit_breaker``."""
-
-    model_config = ConfigDict(extra="forbid")
 
     failures: int | None = Field(
         default=5, ge=1, le=1_000_000, description="Open after so many failures in a row; null: never."
@@ -54,8 +54,6 @@ class Config(BaseModel):
         default="operation", description="What is refused: this call, or also everything else in its run."
     )
 
-    @model_validator(mode="after")
-    def _opens(self) -> Self:
+    def conflicts(self) -> Iterator[Conflict]:
         if self.failures is None and self.failure_rate is None:
-            raise ValueError("it would never open; set failures or failure_rate")
-        return self
+            yield Conflict("it would never open; set failures or failure_rate", ("failures", "failure_rate"))

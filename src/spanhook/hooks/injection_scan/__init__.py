@@ -4,13 +4,15 @@ Heuristics only: they find careless attacks, and are no protection by themselves
 """
 
 import logging
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from spanhook import semconv
-from spanhook.errors import ConfigurationError, Reject
+from spanhook.errors import Reject
 from spanhook.gating import Hook, Looser, Measures, handler, validated
+from spanhook.hooks._settings import Conflict, SettingsModel
 from spanhook.hooks.injection_scan._rules import SCORES, Finding, scan, total
 from spanhook.hooks.injection_scan._scanned import texts
 from spanhook.model import Operation
@@ -57,10 +59,8 @@ class InjectionScan(Hook):
     name = "injection_scan"
     priority = 40
 
-    class Config(BaseModel):
+    class Config(SettingsModel):
         """Settings of ``injection_scan``."""
-
-        model_config = ConfigDict(extra="forbid")
 
         action: Annotated[Literal["flag", "reject"], Looser(("reject", "flag"))] = Field(
             default="flag", description="What happens to what is found."
@@ -68,6 +68,14 @@ class InjectionScan(Hook):
         apply_to: list[Source] = Field(default=["tools", "documents"], min_length=1, description="What is scanned.")
         threshold: float = Field(default=0.5, gt=0, le=1, description="The score that counts as an injection.")
         ignore: Annotated[list[RuleName], Looser("more")] = Field(default=[], description="Rules not to apply.")
+
+        def conflicts(self) -> Iterator[Conflict]:
+            if self.action == "reject" and 0 < len(_ROLES.keys() & self.apply_to) < len(set(self.apply_to)):
+                message = (
+                    "with action 'reject', results and messages need a policy each, as streams are held back only "
+                    "for results"
+                )
+                yield Conflict(message, ("action", "apply_to"))
 
     def __init__(
         self,
@@ -84,11 +92,6 @@ class InjectionScan(Hook):
         results = {"tools": "tool.execute", "documents": "retrieval.query"}
         self._results = {results[one] for one in config.apply_to if one in results}
         self.kinds = tuple(sorted(self._results | ({"llm.call"} if self._roles else set())))
-        if self._rejects and self._roles and self._results:
-            raise ConfigurationError(
-                f"injection_scan: apply_to={config.apply_to!r}: with action 'reject', results and messages need a "
-                "policy each, as streams are held back only for results"
-            )
         # Closed hooks with an `after` hold back every stream; messages are judged before, and refused in case of doubt.
         self.fail_mode = "closed" if self._rejects and self._results else "open"
         self.timeout = 1.0

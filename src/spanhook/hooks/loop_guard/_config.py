@@ -1,18 +1,18 @@
 """The settings of a loop guard."""
 
-from typing import Annotated, Literal, Self
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field
 
 from spanhook.gating import NEUTRAL, Looser
+from spanhook.hooks._settings import Conflict, SettingsModel
 
 MOST = 1_000_000
 
 
-class Config(BaseModel):
+class Config(SettingsModel):
     """Settings of ``loop_guard``."""
-
-    model_config = ConfigDict(extra="forbid")
 
     repeats: int | None = Field(
         default=3, ge=1, le=1000, description="How often a tool may be called with the same arguments in a run."
@@ -39,12 +39,11 @@ class Config(BaseModel):
         default=429, ge=400, le=599, description="The HTTP status of a refusal."
     )
 
-    @model_validator(mode="after")
-    def _guards(self) -> Self:
-        given = (self.repeats, self.cycles, self.max_tool_calls, self.max_llm_calls, self.max_depth)
-        if all(one is None for one in given):
-            raise ValueError("it would refuse nothing; set repeats, cycles, max_tool_calls, max_llm_calls or max_depth")
-        return self
+    def conflicts(self) -> Iterator[Conflict]:
+        guards = ("repeats", "cycles", "max_tool_calls", "max_llm_calls", "max_depth")
+        if all(getattr(self, name) is None for name in guards):
+            message = "it would refuse nothing; set repeats, cycles, max_tool_calls, max_llm_calls or max_depth"
+            yield Conflict(message, guards)
 
     @property
     def kinds(self) -> tuple[Literal["tool.execute", "llm.call", "agent.invoke"], ...]:

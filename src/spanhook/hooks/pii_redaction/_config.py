@@ -1,14 +1,17 @@
 """Settings of ``pii_redaction``, and what they say together."""
 
-from typing import Annotated, Literal, Self
+from collections.abc import Iterator
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, field_validator
 
 from spanhook.errors import ConfigurationError
 from spanhook.gating import NEUTRAL, Looser
+from spanhook.hooks._settings import Conflict, SettingsModel
 from spanhook.hooks.pii_redaction._entities import DEFAULTS, ENTITIES, Entity
-from spanhook.hooks.pii_redaction._own_patterns import own_entity
+from spanhook.hooks.pii_redaction._own_patterns import check_pattern, own_entity
 from spanhook.hooks.pii_redaction._presidio import presidio_entities
+from spanhook.model import REWRITABLE
 
 KINDS = (
     "llm.call",
@@ -24,14 +27,21 @@ KINDS = (
 MOST_PATTERNS = 50
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]{0,63}$")]
-Pattern = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+Pattern = Annotated[str, StringConstraints(min_length=1, max_length=1000), AfterValidator(check_pattern)]
 Side = Literal["request", "result"]
 
 
-class Config(BaseModel):
-    """Settings of ``pii_redaction``."""
+def _check_kind(kind: str) -> str:
+    if kind not in REWRITABLE:
+        raise ValueError(f"cannot be rewritten; expected some of {', '.join(sorted(REWRITABLE))}")
+    return kind
 
-    model_config = ConfigDict(extra="forbid")
+
+Kind = Annotated[str, AfterValidator(_check_kind)]
+
+
+class Config(SettingsModel):
+    """Settings of ``pii_redaction``."""
 
     entities: Annotated[list[Name] | None, Looser("fewer", empty=True)] = Field(
         default=None,
@@ -48,7 +58,7 @@ class Config(BaseModel):
     apply_to: list[Side] = Field(
         default=["request", "result"], min_length=1, description="What is redacted: requests, results, or both."
     )
-    kinds: list[str] = Field(
+    kinds: list[Kind] = Field(
         default=["llm.call", "tool.execute", "memory.store", "retrieval.query", "embeddings.create"],
         min_length=1,
         description="The kinds of operation whose requests and results are redacted.",
@@ -83,21 +93,23 @@ class Config(BaseModel):
             raise ValueError("an empty list would redact nothing; leave it out for the default")
         return entities
 
-    @model_validator(mode="after")
-    def _agree(self) -> Self:
-        unknown = [one for one in self.entities or () if one not in ENTITIES]
-        if unknown and self.detector == "patterns":
-            raise ValueError(f"unknown entities {', '.join(unknown)}; known are {', '.join(ENTITIES)}")
-        twice = [one for one in self.patterns if one in ENTITIES]
-        if twice:
-            raise ValueError(f"patterns named {', '.join(twice)}: these are entities; give yours other names")
+    def conflicts(self) -> Iterator[Conflict]:
+        for place, entity in enumerate(self.entities or ()):
+            if entity not in ENTITIES and self.detector == "patterns":
+                yield Conflict(f"unknown; known are {', '.join(ENTITIES)}", ("detector", "entities"), place)
+        for name in self.patterns:
+            if name in ENTITIES:
+                message = f"{name} is the name of an entity of spanhook; give the pattern another name"
+                yield Conflict(message, ("patterns",), name)
         if self.keep_last and self.action == "placeholder":
-            raise ValueError("keep_last is for masks; with action: placeholder, values are restored in full")
+            message = "keep_last is for masks; with action: placeholder, values are restored in full"
+            yield Conflict(message, ("action", "keep_last"))
         if self.stream == "window" and self.action == "placeholder":
-            raise ValueError("placeholders are restored in whole results; use stream: buffer, or another action")
+            message = "placeholders are restored in whole results; use stream: buffer, or another action"
+            yield Conflict(message, ("action", "stream"))
         if self.stream == "window" and "result" not in self.apply_to:
-            raise ValueError("stream is about results, and apply_to leaves them out")
-        return self
+            message = "stream is about results, and apply_to leaves them out"
+            yield Conflict(message, ("apply_to", "stream"))
 
 
 def entities_of(config: Config) -> list[Entity]:

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, cast
 from opentelemetry.metrics import MeterProvider
 
 from spanhook import semconv
-from spanhook.errors import ConfigurationError, Reject
+from spanhook.errors import Reject
 from spanhook.gating import Hook, Measures, TextFilter, handler, validated
 from spanhook.hooks.pii_redaction import _config
 from spanhook.hooks.pii_redaction._messages import has_media, plain_text, redacted
@@ -17,7 +17,7 @@ from spanhook.hooks.pii_redaction._redactor import Redactor, Substitute
 from spanhook.hooks.pii_redaction._rewriting import rewrite, search
 from spanhook.hooks.pii_redaction._streaming import StreamRedactor
 from spanhook.hooks.pii_redaction._values import changed
-from spanhook.model import REPLACEABLE, REWRITABLE, Operation
+from spanhook.model import REPLACEABLE, Operation
 
 RESTORED = "restored placeholders"
 _REVERSIBLE = ("llm.call", "tool.execute")
@@ -98,12 +98,6 @@ class PIIRedaction(Hook):
         if kinds is not None:
             given["kinds"] = list(kinds)
         config = validated(self.Config, given, "pii_redaction")
-        foreign = [kind for kind in config.kinds if kind not in REWRITABLE]
-        if foreign:
-            raise ConfigurationError(
-                f"pii_redaction: kinds={foreign!r} cannot be rewritten; "
-                f"expected some of {', '.join(sorted(REWRITABLE))}"
-            )
         self.kinds = tuple(config.kinds)
         self.redactor = Redactor(_config.entities_of(config), config.allow, config.keep_last)
         self._config = config

@@ -14,6 +14,17 @@ LONGEST = 512
 _MEMORY = 8 << 20
 
 
+def check_pattern(pattern: str) -> str:
+    """Check a pattern, and return it. Without RE2 any passes; ``own_entity`` then refuses it.
+
+    Raises:
+        ValueError: RE2 does not take it, or it matches the empty text.
+    """
+    if find_spec("re2") is not None:
+        _compiled(pattern)
+    return pattern
+
+
 def own_entity(name: str, pattern: str) -> Entity:
     """What a pattern of the user's own stands for.
 
@@ -26,17 +37,10 @@ def own_entity(name: str, pattern: str) -> Entity:
     """
     if find_spec("re2") is None:
         raise ConfigurationError(f'patterns of your own ({name!r}) need RE2; pip install "spanhook[redaction]"')
-    re2: Any = import_module("re2")  # it has no types
-    options: Any = re2.Options()
-    options.max_mem, options.log_errors = _MEMORY, False
     try:
-        compiled: Any = re2.compile(pattern, options)
-    except re2.error as error:
-        reason: Any = error.args[0] if error.args else ""
-        said = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
-        raise ConfigurationError(f"{name}={pattern!r}: not a regular expression that RE2 takes: {said}") from None
-    if compiled.search("") is not None:
-        raise ConfigurationError(f"{name}={pattern!r} matches the empty text; it would match everywhere")
+        compiled = _compiled(pattern)
+    except ValueError as error:
+        raise ConfigurationError(f"{name}={pattern!r}: {error}") from None
     group = 1 if compiled.groups else 0
 
     def find(text: str) -> Iterator[Span]:
@@ -48,3 +52,18 @@ def own_entity(name: str, pattern: str) -> Entity:
                 yield start, end
 
     return Entity(name, find, longest=LONGEST)
+
+
+def _compiled(pattern: str) -> Any:
+    re2: Any = import_module("re2")  # it has no types
+    options: Any = re2.Options()
+    options.max_mem, options.log_errors = _MEMORY, False
+    try:
+        compiled: Any = re2.compile(pattern, options)
+    except re2.error as error:
+        reason: Any = error.args[0] if error.args else ""
+        text = reason.decode("utf-8", "replace") if isinstance(reason, bytes) else str(reason)
+        raise ValueError(f"not a regular expression that RE2 takes: {text}") from None
+    if compiled.search("") is not None:
+        raise ValueError("it matches the empty text; it would match everywhere")
+    return compiled

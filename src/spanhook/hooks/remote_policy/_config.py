@@ -1,12 +1,14 @@
 """Settings of ``remote_policy``, and what they say together."""
 
 import re
-from typing import Annotated, Literal, Self
+from collections.abc import Iterator
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, StringConstraints, field_validator
 
 from spanhook.gating import NEUTRAL, Looser
+from spanhook.hooks._settings import Conflict, SettingsModel
 from spanhook.hooks.approval import Asking
 from spanhook.hooks.remote_policy._facts import CONTENT, NAMES, PREFIXES, is_known
 from spanhook.model import REWRITABLE
@@ -16,13 +18,12 @@ IN_PROCESS = ("cedar", "rego")
 JUDGES_CONTENT = ("grafana", "datadog", "moderation", "guard_model")
 Text = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 _CONTENT_OF = {"llm.call": {"messages", "system"}, "tool.execute": {"arguments"}}
-_HEADER = re.compile(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$")
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_VALUE = re.compile(r"[ -~]*")
 
 
-class Config(BaseModel):
+class Config(SettingsModel):
     """Settings of ``remote_policy``."""
-
-    model_config = ConfigDict(extra="forbid")
 
     service: Annotated[Service, NEUTRAL] = Field(description="What is asked, by the format that it speaks.")
     url: str = Field(default="", max_length=2000, description="The address that is asked, in full.")
@@ -102,9 +103,10 @@ class Config(BaseModel):
     @field_validator("headers", "headers_env")
     @classmethod
     def _headers(cls, headers: dict[str, str]) -> dict[str, str]:
-        for name, value in headers.items():
-            if not _HEADER.match(name) or any(ord(char) < 32 or ord(char) > 126 for char in value):
-                raise ValueError(f"{name!r} is no header, or its value has characters that headers cannot have")
+        wrong = [name for name, value in headers.items() if not (_HEADER.fullmatch(name) and _VALUE.fullmatch(value))]
+        if wrong:
+            names = ", ".join(map(repr, wrong))
+            raise ValueError(f"{names} is no header, or its value has characters that headers cannot have")
         return headers
 
     @property
@@ -115,40 +117,42 @@ class Config(BaseModel):
             return self.kinds or both
         return [kind for kind in both if _CONTENT_OF[kind].intersection(self.send)] or both
 
-    @model_validator(mode="after")
-    def _agree(self) -> Self:
-        local = self.service in IN_PROCESS
-        if local != (not self.url):
-            raise ValueError(f"{self.service} {'runs in the process; remove url' if local else 'needs url'}")
-        if not local:
-            self._check_url()
-        if local != bool(self.policies):
-            raise ValueError(f"{self.service} {'needs policies' if local else 'has policies of its own; remove these'}")
-        if (self.service == "rego") != bool(self.query):
-            raise ValueError("query is for rego, and rego needs it, such as data.agents.allow")
-        if self.cedar_schema and self.service != "cedar":
-            raise ValueError("cedar_schema is for cedar")
-        if self.data and not local:
-            raise ValueError("data is for cedar and rego")
-        if self.service == "guard_model" and not self.model:
-            raise ValueError("guard_model needs model")
-        return self._judged()
-
-    def _check_url(self) -> None:
+    @field_validator("url")
+    @classmethod
+    def _address(cls, url: str) -> str:
         try:
-            parts = urlsplit(self.url)
+            parts = urlsplit(url)
             usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         except ValueError:
             usable = False
-        if not usable:
-            raise ValueError("url: expected an address such as https://policy.internal/v1/data/agents/allow")
+        if url and not usable:
+            raise ValueError("expected an address such as https://policy.internal/v1/data/agents/allow")
+        return url
 
-    def _judged(self) -> Self:
-        requests, results = "request" in self.check, "result" in self.check
+    def conflicts(self) -> Iterator[Conflict]:
+        local = self.service in IN_PROCESS
+        if local != (not self.url):
+            advice = "runs in the process; remove url" if local else "needs url"
+            yield Conflict(f"{self.service} {advice}", ("service", "url"))
+        if local != bool(self.policies):
+            advice = "needs policies" if local else "has policies of its own; remove these"
+            yield Conflict(f"{self.service} {advice}", ("service", "policies"))
+        if (self.service == "rego") != bool(self.query):
+            message = "query is for rego, and rego needs it, such as data.agents.allow"
+            yield Conflict(message, ("service", "query"))
+        if self.cedar_schema and self.service != "cedar":
+            yield Conflict("cedar_schema is for cedar", ("service", "cedar_schema"))
+        if self.data and not local:
+            yield Conflict("data is for cedar and rego", ("service", "data"))
+        if self.service == "guard_model" and not self.model:
+            yield Conflict("guard_model needs model", ("service", "model"))
         if self.service in (*JUDGES_CONTENT, "agent_hooks"):
-            of_requests = [name for name in CONTENT if name != "result" and name in self.send]
-            if requests and not of_requests:
-                raise ValueError(f"{self.service} judges content; send names none, such as messages or arguments")
-            if results and "result" not in self.send:
-                raise ValueError(f"{self.service} judges content; to check results, send has to name result")
-        return self
+            yield from self._of_judges()
+
+    def _of_judges(self) -> Iterator[Conflict]:
+        compared = ("service", "check", "send")
+        if "request" in self.check and not any(name != "result" and name in self.send for name in CONTENT):
+            message = f"{self.service} judges content; send names none, such as messages or arguments"
+            yield Conflict(message, compared)
+        if "result" in self.check and "result" not in self.send:
+            yield Conflict(f"{self.service} judges content; to check results, send has to name result", compared)

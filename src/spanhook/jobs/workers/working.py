@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -43,6 +43,7 @@ async def work(
     started: Callable[[str, str], None],
     *,
     told: Callable[[Any, Job], None] | None = None,
+    beside: Callable[[Database], AbstractAsyncContextManager[object]] | None = None,
     stopping: Callable[[], object] | None = None,
 ) -> None:
     """Run jobs until SIGTERM or SIGINT.
@@ -52,6 +53,7 @@ async def work(
         agents: The agents, by name.
         started: Called with the addresses of queue and database, once jobs are taken.
         told: As of ``SQLJobs``: told of each change of a job, in its transaction.
+        beside: What runs as long as the worker does, with its database.
         stopping: Called by the handler of such a signal, at once even if something blocks the event loop.
 
     Raises:
@@ -59,7 +61,7 @@ async def work(
         StoreError: The database cannot be used now.
     """
     with _told_to_stop(stopping) as stop:
-        await _work(settings, agents, started, told, stop)
+        await _work(settings, agents, started, told, beside, stop)
 
 
 async def _work(
@@ -67,6 +69,7 @@ async def _work(
     agents: Mapping[str, Agent],
     started: Callable[[str, str], None],
     told: Callable[[Any, Job], None] | None,
+    beside: Callable[[Database], AbstractAsyncContextManager[object]] | None,
     stop: asyncio.Event,
 ) -> None:
     from spanhook.jobs.sql_jobs import SQLJobs
@@ -77,12 +80,15 @@ async def _work(
     how = RunnerSettings(concurrency=settings.concurrency, lease_s=settings.lease_s, drain_s=settings.drain_s)
     runner = QueuedRunner(agents, jobs, jobs, how, queue)
     try:
-        await runner.start()
-        if await _connected(queue, stop):
-            started(queue.shown, database.shown)
-            await _taking(queue, runner, settings.concurrency, stop)
+        async with nullcontext() if beside is None else beside(database):
+            try:
+                await runner.start()
+                if await _connected(queue, stop):
+                    started(queue.shown, database.shown)
+                    await _taking(queue, runner, settings.concurrency, stop)
+            finally:
+                await runner.close()
     finally:
-        await runner.close()
         await queue.close()
         await database.close()
 
