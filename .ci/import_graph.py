@@ -112,16 +112,19 @@ def entry_points() -> frozenset[str]:
 
 @functools.cache
 def loaded_by_path() -> frozenset[str]:
-    """The modules of spanhook that no other imports, such as migrations."""
-    used = {
-        other
-        for path in paths()
-        for other in imports(path)
-        if not (other.endswith("__init__.py") and path.startswith(other.removesuffix("__init__.py")))
-    }
-    return frozenset(
-        path for path in paths() - used if path.startswith("src/") and not owner(path) and not path.startswith(WAYS)
-    )
+    """The modules of spanhook that no other imports, such as migrations, and those that these alone import."""
+    ours = {path for path in paths() if path.startswith("src/") and not owner(path) and not path.startswith(WAYS)}
+    before, loaded = None, frozenset[str]()
+    while loaded != before:
+        before = loaded
+        used = {
+            other
+            for path in paths() - loaded
+            for other in imports(path)
+            if not (other.endswith("__init__.py") and path.startswith(other.removesuffix("__init__.py")))
+        }
+        loaded = frozenset(ours - used)
+    return loaded
 
 
 @functools.cache

@@ -7,6 +7,8 @@ from inspect import isfunction
 from pathlib import Path
 from typing import Any
 
+from packaging.version import Version
+
 from tests.request_fields.kinds import Api, Provider
 from tests.request_fields.types import parameter_fields, shape_fields, text_fields
 
@@ -21,7 +23,7 @@ def is_newest(package: str) -> bool:
         found[1] for path in pins for found in re.finditer(rf"(?m)^{re.escape(package)}==(\S+)$", path.read_text())
     }
     try:
-        return metadata.version(package) in pinned
+        return bool(pinned) and metadata.version(package) == max(pinned, key=Version)
     except metadata.PackageNotFoundError:
         return False
 

@@ -38,7 +38,7 @@ _WORD = re.compile(
 )
 
 
-_COMPARES = (["=", "="], ["!", "="])
+_COMPARES = ("==", "!=")
 
 
 @dataclass(slots=True)
@@ -121,13 +121,12 @@ def _call(name: str, inside: list[tuple[str, str]], found: Reading, roots: froze
 
 def _compared(words: list[tuple[str, str]], index: int) -> Iterator[str]:
     """The texts that the word there is compared with, by ``==``, ``!=`` or ``in [...]``."""
-    before = [one for _, one in words[max(0, index - 2) : index]]
     after = [one for _, one in words[index + 1 : index + 3]]
     compared: list[tuple[str, str]] = []
-    if before in _COMPARES:
-        compared += words[max(0, index - 3) : index - 2]
-    if after in _COMPARES:
-        compared += words[index + 3 : index + 4]
+    if index > 1 and words[index - 1][1] in _COMPARES:
+        compared.append(words[index - 2])
+    if after[:1] and after[0] in _COMPARES:
+        compared += words[index + 2 : index + 3]
     elif after == ["in", "["]:
         compared += takewhile(lambda one: one[1] != "]", words[index + 3 :])
     for sort, word in compared:
