@@ -29,7 +29,7 @@ def receiving(
         if type(op) is Record and op.shown is not None:
             receipt = receipt or load()
             if receipt.belongs(op.instance, instance):
-                if op.later is None and receipt.untouched(op.shown, args, kwargs):
+                if op.later is None and receipt.untouched(instance, op.shown, args, kwargs):
                     if op.unheard:
                         hear(op)
                     op.shown = None
@@ -62,7 +62,7 @@ def receiving(
                 and receipt is not None
                 and op.shown is not None
                 and not op.unheard
-                and receipt.untouched(op.shown, args, kwargs)
+                and receipt.untouched(instance, op.shown, args, kwargs)
             ):
                 op.shown = None  # as in `receive`, for most calls
                 return wrapped(*args, **kwargs)
@@ -93,3 +93,9 @@ def is_received(cls: type, attribute: str, base: type | None = None) -> bool:
 def is_of(cls: type, attribute: str, base: type) -> bool:
     """Whether a method of ``cls`` is that of ``base``."""
     return next((one for one in cls.__mro__ if attribute in one.__dict__), None) is base
+
+
+def has_own(instance: Any, *attributes: str) -> bool:
+    """Whether an object has something of its own in place of a method of its class, as after a patch."""
+    own = getattr(instance, "__dict__", None)
+    return bool(own) and not own.keys().isdisjoint(attributes)

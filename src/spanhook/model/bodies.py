@@ -43,7 +43,7 @@ class Receiver:
         return f"{self.module}.{self.name}"
 
 
-def unknown(_shown: Any, _args: Args, _kwargs: Kwargs) -> bool:
+def unknown(_instance: Any, _shown: Any, _args: Args, _kwargs: Kwargs) -> bool:
     return False
 
 
@@ -61,8 +61,8 @@ class Receipt:
         validated: Called with ``(instance, args, kwargs, request, attributes)``: the arguments with which the body is
             called instead if hooks have rewritten the call, which has this request now. It has the framework validate
             that, and may raise what that raises.
-        untouched: Called with ``(shown, args, kwargs)``; returns whether the body certainly receives what gates were
-            shown. It runs for every call, so it only compares identities; by default values are compared.
+        untouched: Called with ``(instance, shown, args, kwargs)``; returns whether the body certainly receives what
+            gates were shown. It runs for every call, so it only compares identities; by default values are compared.
         visible: Called with ``(instance, arguments)``; returns these without what the framework injects.
         answered: Called with ``(instance, result)``; returns what the body would have returned for an answer by a hook,
             which the adapter has brought into the form of the call's result.
@@ -74,7 +74,7 @@ class Receipt:
 
     arguments: Callable[[Any, Args, Kwargs, Any], Any]
     validated: Callable[[Any, Args, Kwargs, Request, Attributes], tuple[Args, Kwargs]]
-    untouched: Callable[[Any, Args, Kwargs], bool] = unknown
+    untouched: Callable[[Any, Any, Args, Kwargs], bool] = unknown
     visible: Callable[[Any, Any], Any] = as_it_is
     answered: Callable[[Any, Any], Any] = as_it_is
     inside: bool = False

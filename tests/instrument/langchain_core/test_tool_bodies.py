@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import pytest
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, InjectedToolArg, InjectedToolCallId, StructuredTool, Tool
 from langgraph.errors import GraphInterrupt
 from langgraph.graph import END, START, MessagesState, StateGraph
@@ -735,3 +736,60 @@ def test_listeners_and_hooks_in_shadow_see_what_the_body_receives() -> None:
     assert heard == [{"amount": 1000}, {"amount": 7}, {"amount": "many"}]
     assert ended == ["error"]
     assert [[one.decision for one in op.shadow_decisions] for op in seen.operations] == [["reject"], [], ["reject"]]
+
+
+class Place(BaseModel):
+    where: str = "here"
+    config: str = Field("dev", validation_alias=AliasChoices("env", "config"))
+
+
+class Deploy(BaseTool):
+    """A tool with an argument that has the name under which LangChain passes a ``RunnableConfig`` to its own tools."""
+
+    name: str = "deploy"
+    description: str = "Deploy."
+    args_schema: type = Place
+    ran: list[str]
+
+    def _run(self, where: str, config: str, settings: RunnableConfig) -> str:
+        assert isinstance(settings, dict)
+        self.ran.append(f"{where}: {config}")
+        return "done"
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_an_argument_may_be_called_config(is_async: bool) -> None:
+    hooks, seen, ran = Hooks(), list[Any](), list[str]()
+
+    @hooks.before("tool.execute", priority=10)
+    def dev_only(op: Operation) -> None:
+        seen.append(dict(op.request.arguments or {}))
+        if seen[-1].get("config") == "prod":
+            raise Reject("not there")
+
+    tool, way = Deploy(ran=ran), WAYS["ainvoke" if is_async else "invoke"]
+    with recorder(hooks):
+        way(tool, {"where": "here", "config": "dev"})
+        if not OLD:
+            with pytest.raises(Reject):
+                way(tool, {"where": "here", "env": "prod"})
+            way(tool, {"where": "here"})
+    assert ran == ["here: dev"] if OLD else ["here: dev", "here: dev"]
+    plain, aliased = {"where": "here", "config": "dev"}, {"where": "here", "env": "prod"}
+    assert seen[:1] == [plain]
+    assert OLD or seen[1:] == [aliased, {"where": "here", "config": "prod"}, {"where": "here"}, plain]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_tool_whose_body_is_replaced_in_the_object_is_asked_about_at_the_border(is_async: bool) -> None:
+    ran, questions = list[int](), list[Any]()
+    tool = Deploy(ran=[])
+    tool._run = lambda **_: ran.append(1)  # type: ignore[method-assign]
+
+    def ask(request: Any) -> bool:
+        questions.append(request)
+        return False
+
+    with recorder(Hooks(Approval(ask=ask))), pytest.raises(Reject):
+        WAYS["ainvoke" if is_async else "invoke"](tool, {"where": f"async: {is_async}"})
+    assert (len(questions), ran) == (1, [])

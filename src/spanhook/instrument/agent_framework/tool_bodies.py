@@ -4,7 +4,7 @@ from typing import Any
 
 from agent_framework import FunctionTool
 
-from spanhook.instrument.receivers import is_of, is_received
+from spanhook.instrument.receivers import has_own, is_of, is_received
 from spanhook.model import Args, Attributes, Coerced, Kwargs, Receipt, Request, copied
 
 _CALLING = "_invoke_function"
@@ -12,7 +12,8 @@ COERCED: Coerced = "exact" if hasattr(FunctionTool, _CALLING) else "as sent"
 
 
 def received_later(instance: Any, _args: Args, _kwargs: Kwargs) -> bool:
-    return is_of(type(instance), "invoke", FunctionTool) and is_received(type(instance), _CALLING)
+    own = has_own(instance, "invoke", _CALLING)
+    return not own and is_of(type(instance), "invoke", FunctionTool) and is_received(type(instance), _CALLING)
 
 
 def _call(args: Args, kwargs: Kwargs) -> dict[str, Any]:

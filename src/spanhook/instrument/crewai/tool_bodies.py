@@ -8,7 +8,7 @@ from typing import Any
 from crewai.tools import BaseTool
 from crewai.tools.structured_tool import CrewStructuredTool
 
-from spanhook.instrument.receivers import is_of, is_received
+from spanhook.instrument.receivers import has_own, is_of, is_received
 from spanhook.model import Args, Attributes, Kwargs, Receipt, Request, copied
 
 
@@ -37,7 +37,7 @@ PARSED = Receipt(arguments=_arguments, validated=_parsed, inside=True, returns=T
 def run_later(instance: Any, args: Args, _kwargs: Kwargs) -> bool:
     """Whether a tool validates its arguments: not those that are given by position."""
     cls = type(instance)
-    if args or not is_received(BaseTool, "_validate_kwargs"):
+    if args or has_own(instance, "run", "arun", "_validate_kwargs") or not is_received(BaseTool, "_validate_kwargs"):
         return False
     owners = (next(one for one in cls.__mro__ if name in one.__dict__) for name in ("run", "arun", "_validate_kwargs"))
     return all(one.__module__ == BaseTool.__module__ for one in owners)
@@ -45,5 +45,7 @@ def run_later(instance: Any, args: Args, _kwargs: Kwargs) -> bool:
 
 def invoked_later(instance: Any, _args: Args, _kwargs: Kwargs) -> bool:
     cls = type(instance)
+    if has_own(instance, "invoke", "ainvoke", "_parse_args"):
+        return False
     own = all(is_of(cls, name, CrewStructuredTool) for name in ("invoke", "ainvoke", "_parse_args"))
     return own and is_received(cls, "_parse_args")

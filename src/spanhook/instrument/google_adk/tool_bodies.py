@@ -7,7 +7,7 @@ from typing import Any
 from google.adk.tools.function_tool import FunctionTool
 
 from spanhook.instrument.google_adk.arguments import TOOL as CALL
-from spanhook.instrument.receivers import is_of, is_received
+from spanhook.instrument.receivers import has_own, is_of, is_received
 from spanhook.model import Args, Attributes, Kwargs, Receipt, Request, copied
 
 
@@ -22,7 +22,11 @@ def tool_received(_instance: Any, args: Args, kwargs: Kwargs, arguments: Any) ->
 
 def tool_received_later(instance: Any, _args: Args, _kwargs: Kwargs) -> bool:
     """Whether the library's own ``run_async`` leads to the function; what yields is called in other ways."""
-    if not isinstance(instance, FunctionTool) or _yields(instance.func):
+    if (
+        not isinstance(instance, FunctionTool)
+        or _yields(instance.func)
+        or has_own(instance, "run_async", "_invoke_callable")
+    ):
         return False
     return is_of(type(instance), "run_async", FunctionTool) and is_received(type(instance), "_invoke_callable")
 

@@ -8,20 +8,35 @@ from collections.abc import Mapping
 from itertools import repeat
 from operator import is_
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from langchain_core.tools import BaseTool
+from langchain_core.tools import BaseTool, StructuredTool, Tool, base
 from pydantic import BaseModel
 from pydantic.v1 import BaseModel as BaseModelV1
 
 from spanhook import semconv
 from spanhook.instrument.langchain_core.tool_inputs import text_name, visible
-from spanhook.instrument.receivers import is_of, is_received
+from spanhook.instrument.receivers import has_own, is_of, is_received
 from spanhook.model import Args, Attributes, Kwargs, Receipt, Request, copied, first, with_first
 
 _ATOMS: frozenset[type] = frozenset((str, int, float, bool, type(None)))
 _ABSENT = repeat(object())
-_FRAMEWORK = ("run_manager", "config")
-"""What ``run`` adds to the arguments of a body that takes it."""
+_ADDED = frozenset(("run_manager", "config"))
+"""What ``run`` adds to the arguments of LangChain's own tools."""
+_added: "WeakKeyDictionary[type, frozenset[str]]" = WeakKeyDictionary()
+"""What it adds to those of other tools; an argument of theirs may be called ``config``."""
+
+
+def added(instance: Any) -> frozenset[str]:
+    """The names of what ``run`` adds to the arguments of a tool's body."""
+    cls = type(instance)
+    if cls is StructuredTool or cls is Tool:
+        return _ADDED
+    known = _added.get(cls)
+    if known is None:
+        found = (base._get_runnable_config_param(body) for body in (instance._run, instance._arun))
+        known = _added[cls] = frozenset(("run_manager", *filter(None, found)))
+    return known
 
 
 def tool_shown(instance: Any, args: Args, kwargs: Kwargs) -> Any:
@@ -44,7 +59,9 @@ def tool_received(instance: Any, args: Args, kwargs: Kwargs, arguments: Any) -> 
 def tool_received_later(instance: Any, _args: Args, _kwargs: Kwargs) -> bool:
     """Whether LangChain's own ``run`` and ``arun`` lead to the tool's body, which is looked at."""
     cls = type(instance)
-    if not (is_of(cls, "run", BaseTool) and is_of(cls, "arun", BaseTool)):
+    if has_own(instance, "run", "arun", "_run", "_arun") or not (
+        is_of(cls, "run", BaseTool) and is_of(cls, "arun", BaseTool)
+    ):
         return False
     return is_received(cls, "_run", BaseTool) and is_received(cls, "_arun", BaseTool)
 
@@ -52,10 +69,10 @@ def tool_received_later(instance: Any, _args: Args, _kwargs: Kwargs) -> bool:
 # ----------------------------------------------------------------------------------------------- what arrives
 
 
-def body_untouched(shown: Any, args: Args, kwargs: Kwargs) -> bool:
+def body_untouched(instance: Any, shown: Any, args: Args, kwargs: Kwargs) -> bool:
     if args:
         return len(args) == 1 and args[0] is shown
-    if type(shown) is not dict or len(kwargs) - ("run_manager" in kwargs) - ("config" in kwargs) != len(shown):
+    if type(shown) is not dict or len(kwargs) - sum(map(kwargs.__contains__, added(instance))) != len(shown):
         return False
     return all(map(is_, map(kwargs.get, shown, _ABSENT), shown.values()))
 
@@ -68,7 +85,7 @@ def body_arguments(instance: Any, args: Args, kwargs: Kwargs, shown: Any) -> Any
         names = (_only(instance, shown), *(f"argument {place}" for place in range(2, len(args) + 1)))
         kwargs = {**dict(zip(names, args, strict=False)), **kwargs}
     arguments = dict(kwargs)
-    for name in _FRAMEWORK:
+    for name in added(instance):
         arguments.pop(name, None)
     return arguments
 
@@ -93,7 +110,7 @@ def body_validated(
     if isinstance(inputs, Mapping):
         inputs = {_alias(instance.args_schema, name): value for name, value in inputs.items()}
     args, arguments = instance._to_args_and_kwargs(inputs, attributes.get(semconv.GEN_AI_TOOL_CALL_ID))
-    return args, {**arguments, **{name: kwargs[name] for name in _FRAMEWORK if name in kwargs}}
+    return args, {**arguments, **{name: kwargs[name] for name in added(instance) if name in kwargs}}
 
 
 def _alias(schema: Any, name: Any) -> Any:

@@ -4,11 +4,13 @@ from typing import Any
 
 from strands.tools.decorator import DecoratedFunctionTool, FunctionToolMetadata
 
-from spanhook.instrument.receivers import is_of, is_received
+from spanhook.instrument.receivers import has_own, is_of, is_received
 from spanhook.model import Args, Attributes, Kwargs, Receipt, Request, copied
 
 
 def received_later(instance: Any, _args: Args, _kwargs: Kwargs) -> bool:
+    if has_own(instance, "stream"):
+        return False
     return is_of(type(instance), "stream", DecoratedFunctionTool) and is_received(
         FunctionToolMetadata, "validate_input"
     )
