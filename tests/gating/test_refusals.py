@@ -226,3 +226,38 @@ def test_a_hook_takes_a_refusal_back() -> None:
     with recorder(hooks):
         pay()
     assert ran == [1]
+
+
+def test_a_hook_that_runs_out_of_time_while_it_refuses_refuses() -> None:
+    hooks, ran = Hooks(), list[int]()
+
+    @hooks.before("tool.execute", priority=100, timeout=0.05)
+    async def gate(_op: Operation) -> None:
+        try:
+            raise Reject("no", status_code=402)
+        finally:
+            await asyncio.sleep(5)
+
+    @spanhook.tool("pay")
+    async def pay() -> None:
+        ran.append(1)
+
+    with recorder(hooks), pytest.raises(Reject) as raised:
+        asyncio.run(pay())
+    assert (raised.value.status_code, ran) == (402, [])
+
+
+def test_a_hook_that_returns_the_class_of_a_refusal_refuses() -> None:
+    hooks, ran = Hooks(), list[int]()
+
+    @hooks.before("tool.execute", priority=100)
+    def gate(_op: Operation) -> Any:
+        return Reject
+
+    @spanhook.tool("pay")
+    def pay() -> None:
+        ran.append(1)
+
+    with recorder(hooks), pytest.raises(Reject):
+        pay()
+    assert not ran

@@ -27,6 +27,7 @@ from spanhook.concurrency import (
 )
 from spanhook.diagnostics import internal
 from spanhook.errors import HookError, SealedError, TimedOut
+from spanhook.gating._refusals import refusal_before
 from spanhook.model import TIMED_OUT, Operation
 
 workers = Workers("spanhook-hook")
@@ -240,9 +241,9 @@ async def _within(timer: asyncio.Timeout, awaitable: Awaitable[Any]) -> Any:
     try:
         async with timer:
             result = await awaitable
-    except TimeoutError:
+    except TimeoutError as error:
         if timer.expired():
-            raise TimedOut from None
+            raise (error.__cause__ and refusal_before(error.__cause__)) or TimedOut() from None
         raise
     if timer.expired():  # it swallowed the cancellation; what it returned since comes too late
         raise TimedOut

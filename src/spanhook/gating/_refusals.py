@@ -63,6 +63,13 @@ def refusal_in(error: BaseException) -> Reject | None:
     """
     if isinstance(error, Reject) or not isinstance(error, Exception):
         return error if isinstance(error, Reject) else None
+    return refusal_before(error)
+
+
+def refusal_before(error: BaseException) -> Reject | None:
+    """The same for any exception that has passed through the hook's code, such as the one of a hook that ran out of
+    time.
+    """
     frames = {frame for frame, _ in walk_tb(error.__traceback__)}
     for cause in _causes(error):
         # An exception that the application was handling before has none of the hook's frames.

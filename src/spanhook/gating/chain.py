@@ -214,6 +214,8 @@ class Chain:
         if value is not None and hasattr(value, "__await__"):
             value, error, spent = await self._pieces.waited(bound, view, as_is, value)
         if error is None and value is not None:
+            if isinstance(value, type) and issubclass(value, Reject):
+                value = value()
             error = value if isinstance(value, Reject) else HookError(_RETURNED.format(type(value).__name__))
         if error is not None:
             self._verdicts.failed(bound, meant(error), spent)
