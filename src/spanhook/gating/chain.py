@@ -6,7 +6,7 @@ and ``op.error``; nothing is raised through the chain, so no hook can lose it.
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, cast
 
 from spanhook.concurrency import is_cancellation, park
 from spanhook.errors import FailedResult, HookError, Reject
@@ -214,7 +214,7 @@ class Chain:
         if value is not None and hasattr(value, "__await__"):
             value, error, spent = await self._pieces.waited(bound, view, as_is, value)
         if error is None and value is not None:
-            if isinstance(value, type) and issubclass(value, Reject):
+            if isinstance(value, type) and issubclass(cast("type[Any]", value), Reject):
                 value = value()
             error = value if isinstance(value, Reject) else HookError(_RETURNED.format(type(value).__name__))
         if error is not None:

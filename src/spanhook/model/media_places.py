@@ -5,6 +5,7 @@ a provider has encrypted for itself is known in the same way.
 """
 
 import re
+import string
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -26,6 +27,10 @@ class MediaPlace(NamedTuple):
 
 MEDIA_ROOT = MediaPlace()
 _NOTHING: frozenset[str] = frozenset()
+_BASE64 = f"{string.ascii_letters}{string.digits}+/-_=%\r\n".encode()
+"""What base64 is written with in its two alphabets, in lines and in URLs."""
+_ENCRYPTED = frozenset(("encrypted_content", "signature"))
+"""Fields that only their provider can read, in a form of its own."""
 _DATA_URL = re.compile(r"data:[^,;]{0,200}(?:;[^,;]{0,200}){0,9};base64,", re.IGNORECASE)
 _BLOCKS = frozenset(("image", "audio", "video", "file", "document", "media"))
 _URLS = frozenset(("image_url", "video_url", "audio_url", "document_url"))
@@ -38,6 +43,8 @@ _RESOURCE = frozenset(("uri", "mimeType", "blob", "meta", "_meta"))
 def media_fields(fields: Fields, place: MediaPlace = MEDIA_ROOT) -> frozenset[str]:
     """The fields whose values are the content of media, as base64, a URL with the data in it, or bytes.
 
+    Text in the place of base64 that cannot be base64 is text: no provider takes it for media.
+
     Args:
         fields: The fields of a mapping or object.
         place: Where that is.
@@ -45,7 +52,16 @@ def media_fields(fields: Fields, place: MediaPlace = MEDIA_ROOT) -> frozenset[st
     names = _RULES.keys() & fields.keys()
     if not names:
         return _NOTHING
-    return frozenset(name for name in names if _RULES[name](fields, place))
+    return frozenset(name for name in names if _RULES[name](fields, place) and not _is_text(name, fields[name]))
+
+
+def _is_text(name: str, value: Any) -> bool:
+    if not isinstance(value, str) or name in _ENCRYPTED:
+        return False
+    start = _DATA_URL.match(value)
+    if not value.isascii():
+        return True
+    return bool(value.encode()[start.end() if start is not None else 0 :].translate(None, _BASE64))
 
 
 def _mime(fields: Fields) -> str:

@@ -213,7 +213,19 @@ def test_twice_the_text_takes_twice_the_steps(text: str, begin: str) -> None:
     assert twice < 2.2 * once + 100
 
 
-_LONG = ("a" * 50, "1 " * 25, "-" * 50, "@" * 50, "a." * 25, "\\" * 50, "%41" * 15, ":a" * 25, "eyJ" * 15)
+_LONG = (
+    "a" * 50,
+    "1 " * 25,
+    "-" * 50,
+    "@" * 50,
+    "a." * 25,
+    "\\" * 50,
+    "%41" * 15,
+    ":a" * 25,
+    "eyJ" * 15,
+    "sk-" * 15,
+    "eyJ-" * 12,
+)
 _LONGER = (
     "4-" * 25,
     "4111\n" * 10,

@@ -205,3 +205,21 @@ def test_media_in_results_of_tools_stays() -> None:
 
     with recorder(Hooks(PIIRedaction())):
         assert look() == {"content": [result["content"][0], {"type": "text", "text": "[EMAIL]"}]}
+
+
+def test_text_in_the_place_of_media_is_read_if_it_cannot_be_base64() -> None:
+    text, masked = f"{MAIL} {CARD}", "[EMAIL] [CREDIT_CARD]"
+    for make in (
+        lambda data: {"type": "image_url", "image_url": {"url": f"data:text/plain;base64,{data}"}},
+        lambda data: {"type": "image_url", "image_url": {"url": f"data:image/png;base64,AAAA\n{data}"}},
+        lambda data: {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}},
+        lambda data: {"inline_data": {"mime_type": "image/png", "data": data}},
+        lambda data: {"uri": "file:///a", "blob": data},
+        lambda data: {"b64_json": data},
+        lambda data: {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}},
+    ):
+        assert redacted(make(text)) == make(masked)
+        assert redacted(make(CARD)) == make(CARD)
+    for name in ("signature", "encrypted_content"):  # of a form that only the provider knows
+        sealed = {"type": "reasoning", name: text}
+        assert redacted(sealed) == sealed

@@ -68,7 +68,9 @@ SECRETS = (
         ("AIza", "ya29.", "GOCSPX-"),
     ),
     Entity("ANTHROPIC_KEY", secret(rf"sk-ant-{_W}{{20,}}"), ("sk-ant-",)),
-    Entity("OPENAI_KEY", secret(rf"sk-(?!ant-)(?:proj-|svcacct-|admin-)?(?=[A-Za-z_-]*\d){_W}{{20,}}"), ("sk-",)),
+    Entity(
+        "OPENAI_KEY", secret(rf"sk-(?!ant-)(?:proj-|svcacct-|admin-)?(?=[A-Za-z_-]{{0,200}}\d){_W}{{20,}}"), ("sk-",)
+    ),
     Entity(
         "GITHUB_TOKEN",
         secret(r"gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{22,}"),
@@ -95,7 +97,7 @@ SECRETS = (
         ),
         ("glpat-", "SG.", "npm_", "pypi-", "hf_", "dop_v1_", "gsk_", "xai-", "AccountKey="),
     ),
-    Entity("JWT", secret(rf"eyJ{_W}{{8,}}\.eyJ{_W}{{8,}}\.{_W}*"), ("eyJ",)),
+    Entity("JWT", secret(rf"eyJ{_W}{{8,4000}}\.eyJ{_W}{{8,}}\.{_W}*"), ("eyJ",)),
     Entity("PRIVATE_KEY", private_keys, ("-----BEGIN ",)),
     Entity(
         "URL_CREDENTIALS",
