@@ -14,6 +14,7 @@ import spanhook
 from spanhook import ConfigurationError, Hook, Hooks, Operation, Settings
 from spanhook.definitions import HookDefinition, HookRegistry
 from spanhook.definitions.middleware import form_of
+from spanhook.engine import registry as active
 from spanhook.hooks.budget import Budget
 from spanhook.hooks.rate_limit import RateLimit
 from spanhook.model import Identity
@@ -379,3 +380,20 @@ def test_what_definitions_count_is_their_own() -> None:
         with spanhook.context(tenant_id="acme"), spanhook.operation("llm.call", "m") as op:
             counted.add(limiting._names(op))
     assert len(counted) == 4
+
+
+def test_a_definition_remarks_what_its_handler_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spanhook.hooks.tool_policy.MANY_CALLS", 1)
+    registry = HookRegistry()
+    registry.register(
+        {
+            "name": "tools",
+            "event_type": "tool.execute",
+            "handler_ref": "spanhook.hooks.tool_policy:ToolPolicy",
+            "config": {"rules": [{"deny": ["serch"]}]},
+        }
+    )
+    with recorder(registry):
+        search([]).invoke(call())
+        remarks = [remark for hook in active.hooks for remark in hook._remarks()]
+    assert remarks == ["rule 1, which denies 'serch', has matched no name in 1 tool calls"]

@@ -80,6 +80,9 @@ class RegisteredMethod(RegisteredFunction):
         self._budgeted, self._not_replayed = handler._budgeted, handler._not_replayed
         self._acts_once = handler._acts_once
 
+    def _remarks(self) -> Iterator[str]:
+        return self._handler._remarks()
+
     def text_filter(self, op: Operation) -> TextFilter:
         return self._handler.text_filter(op)
 
