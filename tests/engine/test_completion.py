@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import spanhook
 from spanhook import Hooks, Operation, Reject
 from spanhook.concurrency import reaper
 from spanhook.engine import _gates
@@ -18,6 +19,7 @@ from spanhook.engine._completion import interrupted
 from spanhook.engine._gates import begun, start, under_way
 from spanhook.engine.lifecycle import begin
 from spanhook.model import Adapter, Following, Record, current
+from spanhook.testing import recorder
 from tests.stub import WHOLE, Library, passing, stubbed, use
 
 hooks = Hooks()
@@ -153,3 +155,63 @@ def being_current(op: Record) -> Generator[None]:
 def _interrupt(run: Any) -> bool:
     run.close()
     raise KeyboardInterrupt
+
+
+# ------------------------------------------------------------------------------------- gates that are interrupted
+
+BEFORE = ("plain", "around")
+ON_ERROR = ("none", "plain", "blocking", "async", "subscription")
+CALLS = ("plain", "stream", "block")
+
+
+def interrupting(form: str, told: str) -> Hooks:
+    """Hooks whose gate is interrupted, as by Ctrl-C."""
+    hooks = Hooks()
+
+    def gate(_op: Operation) -> None:
+        raise KeyboardInterrupt
+
+    def around(_op: Operation) -> Iterator[None]:
+        raise KeyboardInterrupt
+        yield
+
+    async def notes(_op: Operation) -> None:
+        await asyncio.sleep(0)
+
+    if form == "plain":
+        hooks.before("tool.execute")(gate)
+    else:
+        hooks.around("tool.execute")(around)
+    if told == "async":
+        hooks.on_error("tool.execute")(notes)
+    elif told == "subscription":
+        hooks.on("tool.execute", lambda _event: None)
+    elif told != "none":
+        hooks.on_error("tool.execute", blocking=told == "blocking")(lambda _op: None)
+    return hooks
+
+
+@pytest.mark.parametrize("told", ON_ERROR)
+@pytest.mark.parametrize("form", BEFORE)
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_is_not_made_whose_gate_is_interrupted(call: str, form: str, told: str) -> None:
+    ran: list[str] = []
+
+    @spanhook.tool("plain")
+    def plain() -> None:
+        ran.append("plain")
+
+    @spanhook.tool("stream")
+    def stream() -> Iterator[int]:
+        ran.append("stream")
+        yield 1
+
+    with recorder(interrupting(form, told)), pytest.raises(KeyboardInterrupt):
+        if call == "plain":
+            plain()
+        elif call == "stream":
+            list(stream())
+        else:
+            with spanhook.operation("tool.execute", "block"):
+                ran.append("block")
+    assert not ran

@@ -92,7 +92,7 @@ def passes(op: Record, run: Run | None) -> bool:
     if run is None:
         return op.error is None
     try:
-        may = step(run)
+        may = step(run) and op.error is None
     except BaseException as error:
         return broken(op, error)
     asked(op)
