@@ -1,6 +1,7 @@
 """What gates read is what a tool's function receives, whatever the SDK makes of the arguments that a model wrote."""
 
 import asyncio
+import functools
 import json
 from decimal import Decimal
 from typing import Any
@@ -177,3 +178,23 @@ def test_arguments_that_do_not_pass_reach_nobody() -> None:
         told = _call(_tool([]), {"amount": 10, "currency": {}})
     assert "error" in told.lower()
     assert approved == []
+
+
+def test_a_function_that_stands_for_the_sdks_is_asked_about_at_the_border() -> None:
+    ran, approved = list[Any](), list[str]()
+    tool = _tool(ran)
+
+    @functools.wraps(tool.on_invoke_tool)
+    async def shortcut(_context: Any, given: str) -> str:
+        ran.append(given)
+        return "paid"
+
+    tool.on_invoke_tool = shortcut
+
+    def ask(request: Any) -> bool:
+        approved.append(request.arguments)
+        return False
+
+    with recorder(Hooks(Approval(ask=ask))):
+        assert "rejected" in _call(tool, {"amount": 11})
+    assert (approved, ran) == (['{"amount":11}'], [])

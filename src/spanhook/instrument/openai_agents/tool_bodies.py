@@ -65,12 +65,18 @@ ARGUMENTS = Receipt(arguments=_arguments, validated=_validated, inside=True, bel
 
 def is_function(tool: Any) -> bool:
     """Whether a tool is sure to call a function of the application's with what ``to_call_args`` returns."""
-    held = tool.on_invoke_tool
-    for one in (held, getattr(held, "_invoke_tool_impl", None)):
-        if getattr(one, "__module__", "") == "agents.tool" and getattr(one, "__qualname__", "").startswith(_MADE):
-            return is_received(FuncSchema, "to_call_args")
+    held = vars(tool).get("on_invoke_tool")  # without the wrapper that its attribute gives
+    if _is_made(held) or (type(held).__module__ == _MODULE and _is_made(getattr(held, "_invoke_tool_impl", None))):
+        return is_received(FuncSchema, "to_call_args")
     return False
 
 
+def _is_made(function: Any) -> bool:
+    """Whether it is of the SDK's own code: what ``functools.wraps`` copies to another function does not say so."""
+    globals_ = getattr(function, "__globals__", None)
+    return bool(globals_) and globals_["__name__"] == _MODULE and function.__qualname__.startswith(_MADE)
+
+
+_MODULE = "agents.tool"
 _MADE = "function_tool.<locals>"
 """What functions that the SDK's decorator makes have in their names."""
