@@ -280,7 +280,7 @@ def test_an_abort_raised_in_a_hook_that_fails_open_stands(way: str) -> None:
 
 
 @pytest.mark.parametrize("event", ["tool.execute.pre", "tool.execute"])
-@pytest.mark.parametrize("failure", ["raises", "waits", "blocks", "returns nonsense"])
+@pytest.mark.parametrize("failure", ["raises", "waits", "blocks", "returns nonsense", "is left"])
 def test_an_abort_of_middleware_that_then_fails_stands(event: str, failure: str) -> None:
     """It fails open: what it was to do after it had decided, such as to write to a log, does not work."""
 
@@ -291,6 +291,8 @@ def test_an_abort_of_middleware_that_then_fails_stands(event: str, failure: str)
         decide(context)
         if failure == "raises":
             raise ConnectionError("the audit log is down")
+        if failure == "is left":  # by something of its own that was cancelled
+            raise asyncio.CancelledError
         if failure == "waits":
             await asyncio.sleep(30)
         return "nonsense"

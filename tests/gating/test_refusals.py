@@ -261,3 +261,29 @@ def test_a_hook_that_returns_the_class_of_a_refusal_refuses() -> None:
     with recorder(hooks), pytest.raises(Reject):
         pay()
     assert not ran
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_hook_that_a_cancellation_leaves_while_it_refuses_refuses(is_async: bool) -> None:
+    hooks, ran = Hooks(), list[int]()
+
+    @hooks.before("tool.execute", priority=100)
+    async def gate(_op: Operation) -> None:
+        try:
+            raise Reject("no", status_code=402)
+        finally:
+            writing = asyncio.ensure_future(asyncio.sleep(5))
+            writing.cancel()
+            await writing
+
+    @spanhook.tool("pay")
+    def pay() -> None:
+        ran.append(1)
+
+    @spanhook.tool("pay")
+    async def apay() -> None:
+        ran.append(1)
+
+    with recorder(hooks), pytest.raises(Reject) as raised:
+        asyncio.run(apay()) if is_async else pay()
+    assert (raised.value.status_code, ran) == (402, [])

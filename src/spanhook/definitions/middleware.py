@@ -5,9 +5,11 @@ calling it does not keep the hooks from running; only ``abort`` does.
 """
 
 import inspect
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Protocol, Self, runtime_checkable
 
+from spanhook.concurrency import is_being_cancelled
 from spanhook.definitions.context import HookContext
 from spanhook.definitions.contexts import (
     AgentHookContext,
@@ -145,7 +147,8 @@ class Execution:
         return self
 
     def __exit__(self, _cls: type[BaseException] | None, error: BaseException | None, _traceback: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, Reject) and (refusal := self.refusal()) is not None:
+        failed = isinstance(error, Exception) or (isinstance(error, CancelledError) and not is_being_cancelled())
+        if failed and not isinstance(error, Reject) and (refusal := self.refusal()) is not None:
             raise refusal from error
 
     def call_next(self, given: Any = None) -> Any:

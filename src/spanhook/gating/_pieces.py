@@ -10,6 +10,7 @@ from typing import Any
 from spanhook.concurrency import is_being_cancelled
 from spanhook.errors import HookError, TimedOut
 from spanhook.gating._hosts import Host, host_for
+from spanhook.gating._refusals import refusal_before
 from spanhook.gating.binding import Bound
 from spanhook.model import RETURNED, TIMED_OUT, InHook, Operation, Record, clock, current
 
@@ -97,8 +98,10 @@ def sealed(view: Operation, error: BaseException | None) -> BaseException | None
 
 
 def meant(error: BaseException) -> BaseException:
-    """The exception from a hook; a cancellation that was not requested is the hook's failure."""
+    """The exception from a hook; a cancellation that was not requested is its failure, unless it was refusing."""
     if isinstance(error, asyncio.CancelledError) and not is_being_cancelled():
+        if (refusal := refusal_before(error)) is not None:
+            return refusal
         failure = HookError("it was left by a CancelledError, although nobody cancelled the call")
         failure.__cause__ = error
         return failure
