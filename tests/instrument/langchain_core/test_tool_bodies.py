@@ -748,7 +748,7 @@ class Deploy(BaseTool):
 
     name: str = "deploy"
     description: str = "Deploy."
-    args_schema: type = Place
+    args_schema: Any = Place
     ran: list[str]
 
     def _run(self, where: str, config: str, settings: RunnableConfig) -> str:
