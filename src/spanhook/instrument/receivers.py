@@ -55,18 +55,22 @@ def receiving(
 
         def body(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
             op = current.get()
-            if (
-                type(op) is Record
-                and op.instance is instance
-                and op.later is None
-                and receipt is not None
-                and op.shown is not None
-                and not op.unheard
-                and receipt.untouched(instance, op.shown, args, kwargs)
-            ):
-                op.shown = None  # as in `receive`, for most calls
-                return wrapped(*args, **kwargs)
-            return wrapper(wrapped, instance, args, kwargs)
+            try:
+                if (
+                    type(op) is Record
+                    and op.instance is instance
+                    and op.later is None
+                    and receipt is not None
+                    and op.shown is not None
+                    and not op.unheard
+                    and receipt.untouched(instance, op.shown, args, kwargs)
+                ):
+                    op.shown = None  # as in `receive`, for most calls
+                    return wrapped(*args, **kwargs)
+                return wrapper(wrapped, instance, args, kwargs)
+            except BaseException as error:
+                shed(error)
+                raise
 
         return wrapper if around is not None or returns else body
 
