@@ -147,7 +147,7 @@ def test_what_is_no_webhook(server: Served) -> None:
         ("job.complete", "there is no event 'job.complete'; did you mean 'job.completed'?"),
         ("jobs.*", "there is no event 'jobs.*'; did you mean 'job.*'?"),
         ("cron.done", f"there is no event 'cron.done'; expected {', '.join(CRON_EVENTS)} or cron.*"),
-        ("tool.execute.post", "there is no event 'tool.execute.post'; expected job.*, cron.*, webhook.* or *"),
+        ("tool.execute.post", "there is no event 'tool.execute.post'; expected job.*, agent.*, cron.*, webhook.* or *"),
     ],
 )
 def test_an_event_that_there_is_not(server: Served, event: str, said: str) -> None:
