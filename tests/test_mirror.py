@@ -56,6 +56,7 @@ WHOLE = {
     "instrument/claude_agent_sdk/test_application": "the library as its users see it",
     "instrument/fast_agent/test_application": "the library as its users see it",
     "instrument/fast_agent/test_providers": "two libraries over each other",
+    "instrument/fastapi/test_serving": "one promise, for Starlette too",
     "instrument/google_genai/test_batches": "one operation, through every way of calling it",
     "instrument/pydantic_ai/test_tools_in_tools": "one promise, whatever calls a tool",
     "instrument/google_genai/test_content": "the library as its users see it",

@@ -77,7 +77,7 @@ def init(path: str) -> int:
 def check(path: str | None, as_json: bool) -> int:
     """Print every mistake in a configuration file and in the definitions that it names.
 
-    What is worth knowing besides goes to standard error.
+    Notes go to standard error.
 
     Args:
         path: The file; if ``None``, the one in the working directory.

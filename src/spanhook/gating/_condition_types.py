@@ -80,7 +80,7 @@ class Differences:
 def difference(left: Any, right: Any) -> tuple[str, str] | None:
     """The names of both types, if values of them are never equal in CEL, but may be one value in JSON.
 
-    Lists of one length and mappings are compared item by item. ``null`` is no such value.
+    Lists of one length and mappings are compared item by item. ``null`` is not compared.
     """
     kinds = cast("tuple[Any, Any]", (type(left), type(right)))
     if kinds == (list, list):

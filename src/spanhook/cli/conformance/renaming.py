@@ -101,7 +101,7 @@ class _Loader(SourceFileLoader):
 
 
 class _Naming(ast.NodeTransformer):
-    """Reads names from the members of an ``Enum``; what is no value, such as an annotation, stays."""
+    """Reads names from the members of an ``Enum``; annotations stay as they are."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self._names = names

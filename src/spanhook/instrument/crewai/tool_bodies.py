@@ -9,11 +9,18 @@ from crewai.tools import BaseTool
 from crewai.tools.structured_tool import CrewStructuredTool
 
 from spanhook.instrument.receivers import has_own, is_of, is_received
-from spanhook.model import Args, Attributes, Kwargs, Receipt, Request, copied
+from spanhook.model import Args, Attributes, Kwargs, Receipt, Record, Request, copied, current
 
 
 def _arguments(_tool: Any, args: Args, _kwargs: Kwargs, _shown: Any) -> Any:
     return dict(args[0])
+
+
+def _invoked(_tool: Any, args: Args, _kwargs: Kwargs, shown: Any) -> Any:
+    """``invoke`` also passes on what it is called with beside its input, which is not validated."""
+    op = current.get()
+    beside = op.kwargs if isinstance(op, Record) and isinstance(shown, dict) else ()
+    return {**{name: shown[name] for name in beside if name in shown}, **args[0]}
 
 
 def _belongs(_instance: Any, _tool: Any) -> bool:
@@ -31,7 +38,7 @@ def _parsed(tool: Any, _args: Args, _kwargs: Kwargs, request: Request, _attribut
 
 
 VALIDATED = Receipt(arguments=_arguments, validated=_validated, inside=True, returns=True, belongs=_belongs)
-PARSED = Receipt(arguments=_arguments, validated=_parsed, inside=True, returns=True, belongs=_belongs)
+PARSED = Receipt(arguments=_invoked, validated=_parsed, inside=True, returns=True, belongs=_belongs)
 
 
 def run_later(instance: Any, args: Args, _kwargs: Kwargs) -> bool:
