@@ -67,7 +67,8 @@ OPENAI = Provider(
     },
     {
         IDS: (
-            *("conversation", "previous_response_id", "prompt.id", "prompt.version", "assistant_id", "thread_id"),
+            *("background_options.continuation_id", "conversation", "previous_response_id", "prompt.id"),
+            *("prompt.version", "assistant_id", "thread_id"),
             *("prompt_cache_key", "prompt_cache_options.comparison_response_id", "tool_outputs.tool_call_id"),
             *("thread.tool_resources", "tool_resources"),
         ),

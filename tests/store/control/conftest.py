@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from spanhook.store.control import Database, Ingestor
 
 if find_spec("sqlalchemy") is None:  # the extra is not in every environment
-    collect_ignore_glob = ["test_*.py"]
+    collect_ignore_glob = ["test_*.py", "migrations/versions/test_*.py"]
 
 
 @pytest.fixture(scope="session")
