@@ -33,7 +33,7 @@ def begun(
     op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] | None = None, chained: bool = False
 ) -> Run | Passed | None:
     """As ``start``, for callers that end with ``finish``: no chain as long as hooks let the operation pass, unless
-    ``chained``.
+    ``chained``. Without one, ``allow`` is counted for calls about which gates decide, and for no others.
     """
     plan, passed = op.plan, None
     if plan is None:
@@ -41,7 +41,7 @@ def begun(
     if not plan.hooked and op.error is None:
         publish(op, "pre", count_decision)
         return None
-    if (plan.fast or plan.fast_post is not None) and op.error is None and not op.foreign:
+    if (plan.fast or plan.fast_post is not None) and op.error is None and op.coverage == "enforced":
         try:
             passed = pass_fast(op, plan, is_async=is_async)
         except BaseException as error:
