@@ -17,7 +17,7 @@ from spanhook.concurrency import reaper
 from spanhook.engine import _gates
 from spanhook.engine._completion import interrupted
 from spanhook.engine._gates import begun, start, under_way
-from spanhook.engine.lifecycle import begin
+from spanhook.engine.beginning import begin
 from spanhook.model import Adapter, Following, Record, current
 from spanhook.testing import recorder
 from tests.stub import WHOLE, Library, passing, stubbed, use

@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from spanhook import semconv
 from spanhook.diagnostics import internal
-from spanhook.engine._opening import alike
+from spanhook.engine._opening import described
 from spanhook.instrument.langchain_core import chat, tools
 from spanhook.instrument.openai.paths import ADAPTERS
 from spanhook.model import Adapter, make_encodable
@@ -97,16 +97,11 @@ class Options:
 def _described(adapter: Adapter, instance: Any, args: Any, kwargs: Any) -> Any:
     """The description of a call, as the engine has it; the class of the error if there is none."""
     try:
-        known = alike(adapter, instance, args, kwargs)
-        attributes = adapter.start(instance, args, kwargs) if known is None else known.attributes.copy()
-        assert attributes is not None
-        if adapter.vary is not None:
-            adapter.vary(attributes, instance, args, kwargs)
-        if adapter.watch is not None:
-            make_encodable(attributes)
+        found = described(adapter, instance, args, kwargs)
     except Exception as error:
         return type(error)
-    return _shown(attributes)
+    assert found is not None
+    return _shown(found[0])
 
 
 def _shown(attributes: dict[str, Any]) -> list[tuple[str, str]]:
@@ -137,8 +132,10 @@ def test_tools_with_the_same_name_are_described_apart() -> None:
 @pytest.mark.parametrize("path", ["/chat/completions", "/responses", "/embeddings"])
 def test_what_is_kept_of_requests_says_nothing_of_whose_they_are(path: str, name: str) -> None:
     adapter, client = ADAPTERS[path], Client()
-    known = [alike(adapter, client, (), {"options": Options({"model": "m", name: who})}) for who in ("jo", "al", "jo")]
-    assert known[0] is known[1] is known[2] is not None
+    adapter.known.clear()
+    for who in ("jo", "al", "jo"):
+        assert described(adapter, client, (), {"options": Options({"model": "m", name: who})}) is not None
+    assert len(adapter.known) == 1
     assert "'jo'" not in repr(adapter.known)
 
 
@@ -152,7 +149,7 @@ def test_few_descriptions_are_kept() -> None:
 def test_a_call_that_cannot_be_watched_is_described_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(internal, "fatal", False)
     adapter = Adapter(kind="llm.call", start=lambda *given: {semconv.GEN_AI_REQUEST_MODEL: "m"}, watch=_broken)
-    assert alike(adapter, None, (), {}) is None
+    assert described(adapter, None, (), {}) == ({semconv.GEN_AI_REQUEST_MODEL: "m"}, True, "")
     assert not adapter.known
 
 

@@ -15,7 +15,8 @@ from inline_snapshot import snapshot
 import spanhook
 from spanhook import Hooks, Operation, Reject
 from spanhook.engine import call, listeners
-from spanhook.engine.lifecycle import begin, end
+from spanhook.engine.beginning import begin
+from spanhook.engine.lifecycle import end
 from spanhook.export.console import Node, Style, Trees, install, render, style_of, width
 from spanhook.export.console.printer import Console
 from spanhook.export.console.rendering import duration

@@ -14,7 +14,8 @@ from spanhook.diagnostics import internal
 from spanhook.engine._gates import Run, apasses, ended_fast, passes, start
 from spanhook.engine._lasting import end_lasting
 from spanhook.engine._withheld import hand_out
-from spanhook.engine.lifecycle import begin, end, outcome
+from spanhook.engine.beginning import begin
+from spanhook.engine.lifecycle import end, outcome
 from spanhook.gating import Passed, conclude
 from spanhook.model import Following, Record, ambient, current
 from spanhook.telemetry import account, context_with, set_context

@@ -19,8 +19,9 @@ from spanhook.engine._gates import Run, apasses, asked, prepared, sent_on, start
 from spanhook.engine._own_blocks import elsewhere, raise_outcome
 from spanhook.engine._streams import Track
 from spanhook.engine.absorption import Absorbed, Part
+from spanhook.engine.beginning import begin
 from spanhook.engine.handover import tap, tracked
-from spanhook.engine.lifecycle import begin, fail, note_response, outcome, settle
+from spanhook.engine.lifecycle import fail, note_response, outcome, settle
 from spanhook.model import Adapter, Args, Kwargs, Record, asheds, current
 from spanhook.telemetry import context_with, set_context
 

@@ -13,30 +13,45 @@ _MOST = 256
 """How many descriptions are kept for an adapter."""
 
 
-def alike(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Described | None:
-    """The description of calls that are like this one; ``None`` if it is to be described by itself."""
-    if adapter.watch is None:
-        return None
-    try:
-        key = adapter.watch(instance, args, kwargs)
-    except Exception as error:
-        internal.report("extract.watch", error)
-        return None
-    if key is None:
-        return None
-    try:
-        known = adapter.known.get(key)
-    except Exception:  # a value in it cannot be hashed
-        return None
+def described(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Attributes, bool, str] | None:
+    """What a call is: its own attributes, whether the SDK accepts them as they are, and the name of its span.
+
+    Returns:
+        ``None`` if it is no operation. The name is empty if it is still to be made.
+    """
+    known = None
+    if adapter.watch is not None:
+        key = None
+        try:
+            key = adapter.watch(instance, args, kwargs)
+        except Exception as error:
+            internal.report("extract.watch", error)
+        try:
+            known = adapter.known.get(key)
+        except Exception:  # a value in it cannot be hashed
+            key = None
+        if known is None and key is not None:
+            known = _remembered(adapter, key, instance, args, kwargs)
     if known is None:
-        attributes = adapter.start(instance, args, kwargs)
+        attributes, name = adapter.start(instance, args, kwargs), ""
         if attributes is None:
             return None
-        plain = make_encodable(attributes)
-        known = Described(attributes, plain, naming(adapter, attributes))
-        if len(adapter.known) >= _MOST:
-            adapter.known.clear()
-        adapter.known[key] = known
+    else:
+        attributes, name = known.attributes.copy(), known.name
+    if adapter.vary is not None and adapter.vary(attributes, instance, args, kwargs):
+        name = ""
+    return attributes, known.plain if known is not None and name else make_encodable(attributes), name
+
+
+def _remembered(adapter: Adapter, key: Any, instance: Any, args: Args, kwargs: Kwargs) -> Described | None:
+    """The description of all calls that have this key, made from the first of them."""
+    attributes = adapter.start(instance, args, kwargs)
+    if attributes is None:
+        return None
+    plain = make_encodable(attributes)
+    if len(adapter.known) >= _MOST:
+        adapter.known.clear()
+    known = adapter.known[key] = Described(attributes, plain, naming(adapter, attributes))
     return known
 
 

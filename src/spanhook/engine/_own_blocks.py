@@ -16,7 +16,8 @@ from spanhook.engine._gates import Run, apasses, passes, start
 from spanhook.engine._own_adapters import Own, block_adapter
 from spanhook.engine._own_functions import decorated
 from spanhook.engine._own_operation import OwnOperation
-from spanhook.engine.lifecycle import begin, fail, outcome, settle
+from spanhook.engine.beginning import begin
+from spanhook.engine.lifecycle import fail, outcome, settle
 from spanhook.errors import ConfigurationError, OperationError, Reject
 from spanhook.gating import count_decision, unanswered
 from spanhook.model import InHook, Record, asheds, current, shed, sheds

@@ -14,7 +14,8 @@ from spanhook.engine._chunks import answer_chunks, body_of, reading
 from spanhook.engine._completion import await_end
 from spanhook.engine._gates import Run, apasses, begun, passes, prepared
 from spanhook.engine._steps import END, Failed, Steps
-from spanhook.engine.lifecycle import begin, outcome
+from spanhook.engine.beginning import begin
+from spanhook.engine.lifecycle import outcome
 from spanhook.engine.receiving import looked_at
 from spanhook.gating import Passed
 from spanhook.model import REPLACEABLE, Adapter, Args, Body, Kwargs, Record, current, shed

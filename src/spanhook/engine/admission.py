@@ -15,7 +15,8 @@ from spanhook.engine._completion import afinish, await_end, interrupted
 from spanhook.engine._gates import Run, apasses, start
 from spanhook.engine._opening import naming, open_span
 from spanhook.engine._own_blocks import elsewhere
-from spanhook.engine.lifecycle import begin, fail, outcome, registry, settle
+from spanhook.engine.beginning import begin
+from spanhook.engine.lifecycle import fail, outcome, registry, settle
 from spanhook.gating import conclude
 from spanhook.model import Adapter, Admission, Record, asheds, current, make_encodable
 from spanhook.telemetry import context_with, set_context

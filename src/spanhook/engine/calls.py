@@ -19,8 +19,9 @@ from spanhook.engine._completion import afinish, await_end, finish, interrupted,
 from spanhook.engine._elsewhere import Elsewhere
 from spanhook.engine._gates import Run, apasses, asked, begun, passes, prepared, sent_on, show
 from spanhook.engine.absorption import Absorbed, Part
+from spanhook.engine.beginning import begin
 from spanhook.engine.handover import hand_over, stream_sort, tap
-from spanhook.engine.lifecycle import begin, fail, outcome, settle
+from spanhook.engine.lifecycle import fail, outcome, settle
 from spanhook.errors import RunStopped, Unwound
 from spanhook.gating import Passed
 from spanhook.model import NOBODY, Adapter, Args, InHook, Kwargs, Record, current, shed

@@ -7,7 +7,8 @@ from spanhook.concurrency import reaper
 from spanhook.engine._completion import afinish, await_end, interrupted
 from spanhook.engine._gates import Run, apasses, start
 from spanhook.engine._lasting import end_lasting
-from spanhook.engine.lifecycle import begin, fail, outcome, settle
+from spanhook.engine.beginning import begin
+from spanhook.engine.lifecycle import fail, outcome, settle
 from spanhook.model import Args, Kwargs, Record, Turn, current, shed
 from spanhook.telemetry import context_with, get_context, set_context
 

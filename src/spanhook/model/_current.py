@@ -15,6 +15,8 @@ class InHook:
 
     __slots__ = ("__weakref__", "op")
 
+    in_hook = True
+
     def __init__(self, op: Record) -> None:
         self.op = op
 

@@ -112,7 +112,6 @@ class Record(End):
         "before",
         "called",
         "coverage",
-        "decided",
         "decisions",
         "end_attributes",
         "error",
@@ -135,20 +134,20 @@ class Record(End):
         "parent",
         "phase",
         "plan",
-        "replaced",
         "returned_ns",
-        "routed",
         "short_circuited",
-        "shown",
         "span",
         "start_ns",
         "status",
-        "streamed",
         "withheld",
     )
 
     answer: Any = None
     answerer: Any = None
+    decided = False
+    replaced = False
+    routed = False
+    streamed = False
     buffered = False
     windowed: Any = None
     reworded = False
@@ -187,6 +186,7 @@ class Record(End):
     fault = ""
     passed_as = ""
     serves = False
+    shown: Any = None
     later: Any = None
     look: Any = None
     unwinds = False
@@ -237,11 +237,9 @@ class Record(End):
         self.owing: Record | None = None
         self.gated: list[str | None] | None = None
         self.latch: Any = None
-        self.shown: Any = None
         self.end_attributes: Attributes | None = None
         self._identity: Identity | None = None
-        self.called = self.decided = self.foreign = self.in_hook = self.odd = False
-        self.replaced = self.routed = self.short_circuited = self.streamed = False
+        self.called = self.foreign = self.in_hook = self.odd = self.short_circuited = False
         self.endings = count()
         self.ended = self.handed = self.reported = self.resumed = False
         self.end_ns, self.end_time_ns = 0, None

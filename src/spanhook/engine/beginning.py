@@ -1,0 +1,151 @@
+"""The start of an operation: what encloses it, which hooks apply to it, what it is, and its span.
+
+Knows nothing of who makes the call; see ``calls`` and ``streams``.
+"""
+
+from typing import Any
+
+from opentelemetry.context import Context
+from opentelemetry.trace import get_current_span
+
+from spanhook.diagnostics import internal
+from spanhook.engine._opening import described, naming, open_span
+from spanhook.engine.absorption import Absorbed, Part, absorbed, serves
+from spanhook.engine.lifecycle import foreign, registry
+from spanhook.errors import Reject
+from spanhook.gating import Plan, again
+from spanhook.model import (
+    ASKING_FOR_RUNS,
+    NOBODY,
+    Adapter,
+    Args,
+    InHook,
+    Kwargs,
+    Record,
+    ambient,
+    clock,
+    current,
+    from_baggage,
+    note_gated,
+)
+from spanhook.telemetry import get_context, telemetry
+
+
+def begin(
+    adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, *, traced: bool = True, alone: bool = False
+) -> Record | Absorbed | Part | None:
+    """Start an operation, one without a parent if ``alone``; ``None`` if the call is not one.
+
+    Its span is started, unless it is not to be ``traced`` yet, but not yet current, and no hook has run.
+    """
+    held, before, undescribed = current.get(), get_context(), False
+    parent = None if held is None and not foreign else _enclosing(held, before, alone=alone)
+    in_hook = held is not None and held.in_hook
+    may_be_run = parent is None or parent.kind in ASKING_FOR_RUNS
+    plan = None if in_hook else (registry.outer if may_be_run else registry.plans).get(adapter.kind)
+    if adapter.on_demand and plan is None and not telemetry.settings.steps:
+        return None
+    try:
+        description = described(adapter, instance, args, kwargs)
+    except Exception as error:
+        internal.report("extract.start", error)
+        description, undescribed = (dict[str, Any](), True, ""), True  # still an operation: any call is gated
+    if description is None:
+        return None
+    attributes, plain, name = description
+    if type(held) is Record and held.adapter.model_layer:
+        transport = absorbed(held, adapter, instance, args, kwargs, attributes)
+        if transport is not None:
+            held.odd |= not plain
+            return transport
+    op = Record(adapter, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now(), held)
+    name = name or naming(adapter, attributes)
+    if undescribed:
+        op.undescribed = True
+    if plan is not None:
+        _hook(op, plan)
+    elif in_hook:
+        op.in_hook = True
+    _belong(op, held)
+    if traced:  # last: an interrupt before this leaves nothing behind, and nothing is called after it
+        open_span(op, name, plain=plain)
+    return op
+
+
+def _enclosing(held: Record | InHook | None, before: Context, *, alone: bool) -> Record | None:
+    """The operation that encloses a new one: the innermost that has not ended, of those here, or of a foreign span."""
+    parent = held.op if isinstance(held, InHook) else held
+    while parent is not None and parent.ended:
+        parent = parent.parent
+    if parent is None and foreign and not alone:
+        return foreign.get(get_current_span(before).get_span_context().span_id)
+    return parent
+
+
+def _hook(op: Record, plan: Plan) -> None:
+    """Put the hooks of a plan around an operation."""
+    adapter, op.plan = op.adapter, plan
+    if not plan.hooked:
+        op.coverage = "observed"
+        return
+    op.coverage = "best_effort" if adapter.made_elsewhere else "enforced"
+    if adapter.model_layer or adapter.reenters:
+        note_gated(op)
+    if plan.early is not None and adapter.received_later is not None:
+        # Hooks that act once do it at the last look at the call, if that is sure to be taken.
+        try:
+            if adapter.received_later(op.instance, op.args, op.kwargs):
+                op.plan, op.later = plan.early, plan
+        except Exception as error:
+            internal.report("extract.received", error)
+
+
+def _belong(op: Record, held: Record | InHook | None) -> None:
+    """Note whose operation it is, and what it takes from those around it: the agent, the identity, a refused run."""
+    adapter, parent = op.adapter, op.parent
+    if adapter.kind == "agent.invoke":
+        op.agent = op.attributes.get(adapter.naming_key) or ""
+    elif parent is not None:
+        op.agent = parent.agent
+    if parent is None and telemetry.settings.trust_baggage:
+        _trust(op)
+    if adapter.identity is not None:
+        _identify(op)
+    if held is not None or parent is not None:
+        latch = None if op.in_hook else _latch(op, held)
+        if latch is not None:
+            op.error = again(latch)
+        if adapter.boundary and parent is not None and serves(parent, op):
+            op.serves = True
+
+
+def _latch(op: Record, held: Record | InHook | None) -> Reject | None:
+    """The refusal of the run that an operation belongs to; also of one that has ended, as what it started may go on."""
+    around = held if type(held) is Record else None
+    while around is not None and around.ended:
+        if around.latch is not None:
+            return around.latch
+        around = around.parent
+    return None if op.parent is None else op.root.latch
+
+
+def _identify(op: Record) -> None:
+    """Ask the library for the call's identity now, because its answer may change later."""
+    adapter = op.adapter
+    assert adapter.identity is not None
+    root = op.root
+    if root is not op and root.adapter.vouches and root.given and root.given.get("user_id"):
+        return
+    try:
+        op.given = adapter.identity(op.instance, op.args, op.kwargs)
+    except Exception as error:
+        internal.report("extract.identity", error)
+
+
+def _trust(op: Record) -> None:
+    """Take the identity from the baggage, if the application has set none."""
+    if op.ambient is NOBODY:
+        try:
+            op.ambient = from_baggage(op.before)
+        except Exception as error:
+            internal.report("extract.identity", error)
