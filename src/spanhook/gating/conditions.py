@@ -90,7 +90,7 @@ class Condition:
         except BaseException as error:
             if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
                 raise
-            types = differences.types if isinstance(error, IndexError) else None
+            types = differences.types  # they come before other errors, which CEL ignores if a part of it is false
             why = _said(error, self.text) if types is None else _differ(*types)
             raise ConditionError(why, self.text) from None
 
