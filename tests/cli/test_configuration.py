@@ -59,7 +59,7 @@ def test_check_takes_the_file_of_the_folder(folder: Folder) -> None:
 
 def test_check_notes_that_there_is_no_end_mark(folder: Folder) -> None:
     ran = folder.here("config", "check", "spanhook.yaml")
-    note = "there is no end mark; end it with the line ..., so that it cannot be cut short unnoticed"
+    note = "the file has no end mark; end it with the line ..., so that the loss of its end is noticed"
     assert ran.stderr == f"spanhook.yaml: note: {note}\n"
 
     folder.file("spanhook.yaml", FILE + "...\n")

@@ -69,7 +69,7 @@ def test_processes_that_follow_the_file_are_listed_with_what_they_run(folder: Fo
     assert f"Processes that follow {path} (now {read(str(path)).digest})" in printed
     assert f"  {os.getpid()}  {content.digest}  not as the file is now\n" in printed
     assert f"process {os.getpid()} does not run the file as it is now: it may have been cut short" in printed
-    assert "spanhook.yaml has no end mark, for which strict asks; end it with the line ..." in printed
+    assert "spanhook.yaml has no end mark, which strict requires; end it with the line ..." in printed
 
 
 def test_everything_in_order(folder: Folder, caplog: pytest.LogCaptureFixture) -> None:

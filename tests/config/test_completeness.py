@@ -134,7 +134,7 @@ def test_strict_asks_for_the_mark(
         return
     check_marked(document(WHOLE))
     (line,) = caplog.messages
-    assert line.endswith("end it with the line ...; from version 0.2 on, strict refuses it")
+    assert line.endswith("add the line ...; from version 0.2 on, strict refuses it")
 
 
 TOML = 'version = 1\nmode = "enforce"\n\n[[policies]]\nuse = "deny"\nid = "a"\n\n[[policies]]\nuse = "deny"\nid = "b"\n'

@@ -181,7 +181,7 @@ SETTINGS: Mapping[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = 
         "approval",
         {"approvers": ["ann"]},
         {"self_approval": True},
-        ["approvers is empty, which stands for all", "self_approval is true instead of false"],
+        ["approvers is empty, which means all", "self_approval is true instead of false"],
     ),
     "approved by more": ("approval", {"approvers": ["a"]}, {"approvers": ["a", "b"]}, ["approvers has 1 more"]),
     "fewer entities": (

@@ -94,7 +94,7 @@ def check(path: str | None, as_json: bool) -> int:
         file = load_file(path)
         _check_definitions(file)
         if lacks_end_mark(file.document):
-            note = f"there is no end mark; end it with the line {END_MARK}, so that it cannot be cut short unnoticed"
+            note = f"the file has no end mark; end it with the line {END_MARK}, so that the loss of its end is noticed"
             print(f"{path}: note: {note}", file=sys.stderr)  # noqa: T201
     except ConfigurationFileError as error:
         mistakes = error.mistakes

@@ -50,7 +50,7 @@ def check_marked(document: Document) -> None:
     """
     if not lacks_end_mark(document):
         return
-    message = f"{document.shown} has no end mark, so it could be cut short unnoticed: end it with the line {END_MARK}"
+    message = f"{document.shown} has no end mark, without which a lost end is not noticed: add the line {END_MARK}"
     version = tuple(int(part) for part in __version__.split(".")[:2])
     if version >= STRICT_FROM:
         raise ConfigurationError(message)

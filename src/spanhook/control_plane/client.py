@@ -68,7 +68,7 @@ class Client:
         """The set that is in force, unless it is the one that ``etag`` names.
 
         Raises:
-            Unreachable: There is no answer, or another one.
+            Unreachable: The server does not answer, or its answer is not of this form.
         """
         headers = {"If-None-Match": etag} if etag else {}
         status, given, content = self._ask("GET", SYNC, headers, None, _TIMEOUT)
@@ -93,7 +93,7 @@ class Client:
         """The processes that follow the server, the latest heard of first.
 
         Raises:
-            Unreachable: There is no answer, or another one.
+            Unreachable: The server does not answer, or its answer is not of this form.
         """
         content = self._ask("GET", PROCESSES, {}, None, _BRIEF)[2]
         try:

@@ -78,14 +78,14 @@ def _numbers(name: str, was: Any, now: Any, *, lower: bool) -> Iterator[str]:
 def _items(name: str, was: Any, now: Any, looser: Looser) -> Iterator[str]:
     if looser.by == "more":
         if looser.empty and not now:
-            yield f"{name} is empty, which stands for all"
+            yield f"{name} is empty, which means all"
         elif not looser.empty or was:
             added = len(_missing(now, was))
             if added:
                 yield f"{name} has {added} more"
         return
     if looser.empty and not was:
-        yield f"{name} is no longer empty, which stood for all"
+        yield f"{name} is no longer empty, where empty meant all"
     elif was and not (looser.empty and not now):
         gone = len(_missing(was, now))
         if gone:

@@ -53,6 +53,6 @@ def followed(
         if one.digest != result.digest
     ]
     if document is not None and settings.strict and lacks_end_mark(document):
-        about = f"{document.shown} has no end mark, for which strict asks; end it with the line {END_MARK}"
+        about = f"{document.shown} has no end mark, which strict requires; end it with the line {END_MARK}"
         findings.append(Finding("warning", "config", about))
     return result, findings

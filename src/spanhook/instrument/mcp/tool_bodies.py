@@ -15,7 +15,7 @@ def is_own(tool: Any) -> bool:
     )
 
 
-def _given(args: Args, kwargs: Kwargs) -> dict[str, Any]:
+def _by_name(args: Args, kwargs: Kwargs) -> dict[str, Any]:
     """The arguments of ``call_fn``, by name."""
     names = ("fn", "fn_is_async", "arguments", "arguments_to_pass_directly")
     return {**dict(zip(names, args, strict=False)), **kwargs}
@@ -26,14 +26,14 @@ def _belongs(_served: Any, _metadata: Any) -> bool:
 
 
 def _arguments(_metadata: Any, args: Args, kwargs: Kwargs, _shown: Any) -> Any:
-    return dict(_given(args, kwargs)["arguments"])
+    return dict(_by_name(args, kwargs)["arguments"])
 
 
 def _validated(
     metadata: Any, args: Args, kwargs: Kwargs, request: Request, _attributes: Attributes
 ) -> tuple[Args, Kwargs]:
     read = metadata.arg_model.model_validate(metadata.pre_parse_json(copied(request.arguments)))
-    return (), {**_given(args, kwargs), "arguments": read.model_dump_one_level()}
+    return (), {**_by_name(args, kwargs), "arguments": read.model_dump_one_level()}
 
 
 FUNCTION = Receipt(arguments=_arguments, validated=_validated, belongs=_belongs)
