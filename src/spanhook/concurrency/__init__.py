@@ -4,6 +4,7 @@ from spanhook.concurrency.async_library import is_being_cancelled, is_cancellati
 from spanhook.concurrency.awaiting import ended, give_up, where
 from spanhook.concurrency.coroutines import astep, drive, park, rest, step
 from spanhook.concurrency.ending import Ending
+from spanhook.concurrency.handling import handled_in
 from spanhook.concurrency.loops import OwnLoop, block_on, private_loops, ready_for_exit
 from spanhook.concurrency.remote import NEXT, SLICE_S, Remote
 from spanhook.concurrency.resources import cross_loop_hint, per_loop
@@ -28,6 +29,7 @@ __all__ = [
     "drive",
     "ended",
     "give_up",
+    "handled_in",
     "is_being_cancelled",
     "is_cancellation",
     "park",

@@ -103,6 +103,11 @@ class OwnLoop:
             self.loop.call_soon_threadsafe(function, *args)
 
     @property
+    def thread(self) -> int:
+        """The number of its thread."""
+        return self._thread.ident or 0
+
+    @property
     def alive(self) -> bool:
         return self._thread.is_alive() and not self.loop.is_closed()
 

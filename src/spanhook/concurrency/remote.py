@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from time import monotonic
 from typing import Any
 
+from spanhook.concurrency.handling import handled_by, handled_in
 from spanhook.concurrency.loops import STALL_S, OwnLoop, owner, private_loops
 from spanhook.concurrency.waiting import Bell
 from spanhook.errors import HookError
@@ -19,6 +20,8 @@ PATIENCE_S = 10.0
 """How long to wait for a hook, beyond its own time, while others block its loop."""
 SILENCE_S = 1.0
 """How long to wait for a loop to begin a hook, whatever delays it."""
+LAST_S = 0.25
+"""How long to wait for the end of a hook that was cancelled."""
 
 
 class Remote:
@@ -128,12 +131,34 @@ class Remote:
         if self._home is not None:
             self._home.call(self._resume, result, error)
 
-    def cancel(self) -> None:
-        """Cancel the coroutine without waiting for it."""
+    def cancel(self) -> bool:
+        """Cancel the coroutine without waiting for it; returns whether it has begun."""
         if self._home is None or self._take_ticket(self._ticket):
             self._discard()
-        else:
-            self._home.call(self._cancel)
+            return False
+        self._home.call(self._cancel)
+        return True
+
+    def handled(self) -> BaseException | None:
+        """The exception that its code handles now, innermost."""
+        home, task = self._home, self._task
+        if home is None or task is None:
+            return None
+        active, stepping = handled_in(home.thread), home.stepping
+        if stepping is not None and stepping.owner is self:
+            return active
+        return handled_by(task.get_coro())
+
+    async def last_words(self) -> BaseException | None:
+        """What it raised after it was cancelled; ``None`` if it does not end soon, or raised nothing."""
+        home = self._home
+        if home is None or home.hung or not home.alive:
+            return None
+        ends = monotonic() + LAST_S
+        while self._message is not DONE:
+            if not await self._bell.heard(ends - monotonic()):
+                return None
+        return self.error
 
     @staticmethod
     def _take_ticket(ticket: list[OwnLoop]) -> bool:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
+from threading import get_ident
 from time import monotonic
 from typing import Any
 
@@ -27,15 +28,13 @@ from spanhook.concurrency import (
 )
 from spanhook.diagnostics import internal
 from spanhook.errors import HookError, SealedError, TimedOut
-from spanhook.gating._refusals import refusal_before
+from spanhook.gating._overdue import Outcome, refusal_elsewhere, refusal_in_thread, within
 from spanhook.model import TIMED_OUT, Operation
 
 workers = Workers("spanhook-hook")
 START_S = 1.0
 """How long a blocking hook may wait for a worker, if its own time is not longer."""
 _SHORTEST_S = 0.001
-
-Outcome = tuple[Any, BaseException | None]
 
 
 class Host:
@@ -58,10 +57,10 @@ class Host:
         self, view: Operation, limit_ns: int | None, function: Callable[..., Any], args: tuple[Any, ...]
     ) -> Outcome:
         """Run plain code in a worker; returns what it returned and raised."""
-        begun: list[float] = []
+        begun: list[tuple[float, int]] = []
 
         def run() -> Outcome:
-            begun.append(monotonic())
+            begun.append((monotonic(), get_ident()))
             return _outcome(function, args)
 
         future = workers.submit(copy_context().run, run)
@@ -73,14 +72,14 @@ class Host:
             if isinstance(error, TimeoutError):
                 if not future.cancelled():
                     internal.counts["hook.hung"] += 1
-                raise TimedOut from None
+                raise refusal_in_thread(future, begun[0][1] if begun else None, view) or TimedOut() from None
             raise
 
     async def _worker(
         self,
         view: Operation,  # noqa: ARG002
         future: "Future[Outcome]",
-        begun: list[float],
+        begun: list[tuple[float, int]],
         seconds: float | None,
     ) -> Outcome:
         """Wait for a worker. Its time runs from where it begins; until then it has a second at least."""
@@ -90,7 +89,7 @@ class Host:
         # In slices, and not by `Future.result` or `wait_for`: on Python 3.11 that loses a cancellation which comes as
         # the future gets done.
         while not await bell.heard(min(max(since + own - monotonic(), _SHORTEST_S), SLICE_S)):
-            since, own = (begun[0], limit) if begun else (asked, max(limit, START_S))
+            since, own = (begun[0][0], limit) if begun else (asked, max(limit, START_S))
             if monotonic() - since >= own:
                 raise TimeoutError
         return future.result()
@@ -121,11 +120,15 @@ class Host:
             if starting:
                 remote.start()
             return await remote.wait(_seconds(limit_ns))
-        except BaseException as error:
+        except Exception as error:
+            view._locked = TIMED_OUT
+            refusal = await refusal_elsewhere(remote, view)
+            if refusal is None and not isinstance(error, TimeoutError):
+                raise
+            raise refusal or TimedOut() from None
+        except BaseException:
             remote.cancel()
             view._locked = TIMED_OUT
-            if isinstance(error, TimeoutError):
-                raise TimedOut from None
             raise
 
     async def wrap(
@@ -172,7 +175,7 @@ class TrioHost(Host):
         return TrioBell()
 
     async def _worker(
-        self, view: Operation, future: "Future[Outcome]", begun: list[float], seconds: float | None
+        self, view: Operation, future: "Future[Outcome]", begun: list[tuple[float, int]], seconds: float | None
     ) -> Outcome:
         with self._scope(view):
             return await super()._worker(view, future, begun, seconds)
@@ -209,7 +212,7 @@ class AsyncHost(Host):
             awaitable = rest(begun, yielded)
         if limit_ns is None:
             return await awaitable
-        return await _within(asyncio.timeout(_seconds(limit_ns)), awaitable)
+        return await within(asyncio.timeout(_seconds(limit_ns)), awaitable)
 
     async def wrap(
         self,
@@ -234,20 +237,7 @@ class AsyncHost(Host):
                 raise view.error
             return view.result
 
-        return await _within(timer, function(view, _once(call_next)))
-
-
-async def _within(timer: asyncio.Timeout, awaitable: Awaitable[Any]) -> Any:
-    try:
-        async with timer:
-            result = await awaitable
-    except TimeoutError as error:
-        if timer.expired():
-            raise (error.__cause__ and refusal_before(error.__cause__)) or TimedOut() from None
-        raise
-    if timer.expired():  # it swallowed the cancellation; what it returned since comes too late
-        raise TimedOut
-    return result
+        return await within(timer, function(view, _once(call_next)))
 
 
 SYNC = Host()

@@ -4,6 +4,7 @@ import weakref
 from collections.abc import Iterator
 from functools import partial
 from traceback import walk_tb
+from types import FrameType
 from typing import cast
 
 from spanhook.errors import Reject, unmade
@@ -71,17 +72,31 @@ def refusal_before(error: BaseException) -> Reject | None:
     time.
     """
     frames = {frame for frame, _ in walk_tb(error.__traceback__)}
+    # An exception that the application was handling before has none of the hook's frames.
+    raised = (refusal for refusal, grouped in _refusals(error) if grouped or not frames.isdisjoint(_frames(refusal)))
+    return next(raised, None)
+
+
+def refusal_among(error: BaseException) -> Reject | None:
+    """The same for an exception from a task or thread where nothing but the hook runs."""
+    return next((refusal for refusal, _ in _refusals(error)), None)
+
+
+def _refusals(error: BaseException) -> Iterator[tuple[Reject, bool]]:
+    """The refusals among an exception and its causes, each with whether it is in a group of exceptions."""
     for cause in _causes(error):
-        # An exception that the application was handling before has none of the hook's frames.
-        if isinstance(cause, Reject) and any(frame in frames for frame, _ in walk_tb(cause.__traceback__)):
-            return cause
-        if isinstance(cause, BaseExceptionGroup):
+        if isinstance(cause, Reject):
+            yield cause, False
+        elif isinstance(cause, BaseExceptionGroup):
             group = cast("BaseExceptionGroup[BaseException]", cause).subgroup(Reject)
             while isinstance(group, BaseExceptionGroup):
                 group = group.exceptions[0]
             if group is not None:
-                return group
-    return None
+                yield group, True
+
+
+def _frames(error: BaseException) -> Iterator[FrameType]:
+    return (frame for frame, _ in walk_tb(error.__traceback__))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
