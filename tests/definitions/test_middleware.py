@@ -24,6 +24,7 @@ from spanhook.definitions import (
     ToolHookContext,
     WorkflowHookContext,
 )
+from spanhook.model import clock
 from spanhook.testing import Recorder, recorder
 from tests.definitions.parts import Middleware, call, noting, search
 from tests.instrument.langgraph.test_graph import two_steps
@@ -505,6 +506,65 @@ def test_once_the_chains_time_is_spent_observers_are_skipped(way: str) -> None:
         run(search(log), way, call())
     assert log == ["first in", "first out", "search x"]
     assert [one.decision for one in seen.operations[0].decisions] == ["skipped"]
+
+
+@pytest.mark.parametrize("event", ["llm.call.post", "llm.call.error"])
+@pytest.mark.parametrize("mode", MODES)
+def test_time_before_call_next_counts_before_what_follows_begins(mode: str, event: str, limits: None) -> None:
+    now, log = [0], list[str]()
+
+    def taking(name: str, before_ms: int, after_ms: int = 0) -> Any:
+        async def execute(context: HookContext, call_next: CallNext) -> HookContext:
+            log.append(name)
+            now[0] += before_ms * 1_000_000
+            context = await call_next(context)
+            now[0] += after_ms * 1_000_000
+            return context
+
+        return Middleware(execute, event, name=name, timeout_ms=5000, priority=500)
+
+    gate = taking("gate", 1)
+    gate.fail_mode = "closed"
+    registry = registered(
+        taking("first", 300, 300), taking("second", 150), taking("third", 60), taking("fourth", 1), gate
+    )
+    with stubbed(registry.hooks) as (library, seen):
+        clock.now = lambda: now[0]
+        if event.endswith("error"):
+            with pytest.raises(ValueError, match="broken"):
+                use(library, mode, ValueError("broken"))
+        else:
+            use(library, mode, "x")
+    decisions = [(one.hook, one.decision) for one in seen.operations[0].decisions]
+    if event.endswith("error"):  # nothing follows such a hook while it runs
+        assert log == ["first", "gate"]
+        assert decisions == [(name, "skipped") for name in ("second", "third", "fourth")]
+    else:
+        assert log == ["first", "second", "third", "gate"]
+        assert decisions == [("fourth", "skipped")]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_time_of_a_hook_counts_once(mode: str, limits: None) -> None:
+    now, log = [0], list[str]()
+
+    def taking(name: str, *, changes: bool) -> Any:
+        async def execute(context: HookContext, call_next: CallNext) -> HookContext:
+            log.append(name)
+            now[0] += 100_000_000
+            if changes:
+                context.result = name
+            context = await call_next(context)
+            now[0] += 20_000_000
+            return context
+
+        return Middleware(execute, "llm.call.post", name=name, timeout_ms=5000, priority=500)
+
+    registry = registered(*(taking(str(number), changes=number == 1) for number in range(4)))
+    with stubbed(registry.hooks) as (library, _):
+        clock.now = lambda: now[0]
+        use(library, mode, "x")
+        assert log == ["0", "1", "2", "3"]  # 400 ms have passed as the last one begins
 
 
 # ------------------------------------------------------------------------------------------------ at the same time

@@ -13,9 +13,6 @@ from spanhook import Hooks, Operation, Reject
 from spanhook.model import joined
 from spanhook.testing import recorder
 
-LONG = 60.0
-"""Seconds that no hook here takes, however busy the machine is."""
-
 
 class Breaks(Reject):
     def __init__(self, reason: str) -> None:
@@ -113,13 +110,13 @@ def sync(hooks: Hooks, refuse: Callable[[], None]) -> None:
 
 
 def blocking(hooks: Hooks, refuse: Callable[[], None]) -> None:
-    @hooks.before("tool.execute", priority=100, timeout=LONG, blocking=True)
+    @hooks.before("tool.execute", priority=100, blocking=True)
     def gate(_op: Operation) -> None:
         refuse()
 
 
 def waiting(hooks: Hooks, refuse: Callable[[], None]) -> None:
-    @hooks.before("tool.execute", priority=100, timeout=LONG)
+    @hooks.before("tool.execute", priority=100)
     async def gate(_op: Operation) -> None:
         await asyncio.sleep(0)
         refuse()
@@ -133,7 +130,7 @@ def yielding(hooks: Hooks, refuse: Callable[[], None]) -> None:
 
 
 def wrapping(hooks: Hooks, refuse: Callable[[], None]) -> None:
-    @hooks.around("tool.execute", priority=100, timeout=LONG)
+    @hooks.around("tool.execute", priority=100)
     async def gate(_op: Operation, call_next: Callable[[], Awaitable[Any]]) -> Any:
         refuse()
         return await call_next()
@@ -251,7 +248,7 @@ def test_a_hook_that_returns_the_class_of_a_refusal_refuses() -> None:
 def test_a_hook_that_a_cancellation_leaves_while_it_refuses_refuses(is_async: bool) -> None:
     hooks, ran = Hooks(), list[int]()
 
-    @hooks.before("tool.execute", priority=100, timeout=LONG)
+    @hooks.before("tool.execute", priority=100)
     async def gate(_op: Operation) -> None:
         try:
             raise Reject("no", status_code=402)

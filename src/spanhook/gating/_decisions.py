@@ -8,6 +8,7 @@ from typing import Any
 from spanhook.concurrency import cross_loop_hint
 from spanhook.diagnostics import log
 from spanhook.errors import HookError, Reject, TimedOut, TooLate
+from spanhook.gating._overdue import duration, overran, overrun
 from spanhook.gating._refusals import own, refusal_in
 from spanhook.gating.binding import Bound
 from spanhook.gating.control_flow import control
@@ -59,15 +60,18 @@ class Verdicts:
         self.spent = 0
         self.stopped = False
 
+    def count(self, bound: Bound, spent: int) -> None:
+        """Count a hook's time towards the chain's budget."""
+        if bound.budgeted and bound.timeout_ns is not None:  # a hook without a limit waits for people, not for itself
+            self.spent += spent
+
     def allow(self, bound: Bound, spent: int) -> None:
         """The hook let the operation pass."""
-        limit = bound.timeout_ns
-        if limit is not None:
-            self.spent += spent if bound.budgeted else 0
-            if spent > limit and not bound.slow:
-                self._keep(bound, "timeout", f"{_overrun(bound, spent)}; what it decided stands", spent)
-                self._tally(self._op, bound, "timeout", spent, self._op.phase)
-                return
+        self.count(bound, spent)
+        if overran(bound, spent):
+            self._keep(bound, "timeout", f"{overrun(bound, spent)}; what it decided stands", spent)
+            self._tally(self._op, bound, "timeout", spent, self._op.phase)
+            return
         self._tally(self._op, bound, "allow", spent, self._op.phase)
 
     def over_budget(self, bound: Bound) -> bool:
@@ -197,7 +201,7 @@ class Verdicts:
         op = self._op
         timed_out = isinstance(error, TimedOut)
         decision: Decision = "timeout" if timed_out else "error"
-        what = f"timed out after {_long(bound.timeout_ns or 0)}" if timed_out else f"failed: {type(error).__name__}"
+        what = f"timed out after {duration(bound.timeout_ns or 0)}" if timed_out else f"failed: {type(error).__name__}"
         said = what if timed_out else _said(what, error)
         ends_run = op.phase != "pre" and (bound.outermost or op.kind == "run")
         unsaid = 0 if ends_run else bound.repeats.due(what)  # whoever does the books misses every single run
@@ -250,11 +254,9 @@ class Verdicts:
 
     def record(self, bound: Bound, decision: Decision, reason: str, spent: int, reject: Reject | None = None) -> None:
         """Keep a decision other than ``allow`` with the operation."""
-        limit = bound.timeout_ns
-        if limit is not None:  # a hook without a limit waits for people, not for itself
-            self.spent += spent if bound.budgeted else 0
-            if spent > limit and not bound.slow and decision != "timeout":
-                reason = added(reason, f" ({_overrun(bound, spent)})")
+        self.count(bound, spent)
+        if decision != "timeout" and overran(bound, spent):
+            reason = added(reason, f" ({overrun(bound, spent)})")
         self._keep(bound, decision, reason, spent, reject)
         self._tally(self._op, bound, decision, spent, self._op.phase)
 
@@ -287,13 +289,3 @@ def _said(what: str, error: Exception) -> Said:
     full = f"{what}: {words(error)}{cross_loop_hint(error)}"
     ours = isinstance(error, HookError) and raised_in(error, "spanhook")
     return Said.of(full, f"{what}: {disclosed(error.args[0], in_full=False)}" if ours else what)
-
-
-def _overrun(bound: Bound, spent: int) -> str:
-    """A hook that cannot be interrupted took longer than it may."""
-    return f"ran {_long(spent)} of {_long(bound.timeout_ns or 0)}"
-
-
-def _long(nanoseconds: int) -> str:
-    """A duration for messages."""
-    return f"{nanoseconds / 1e6:.4g} ms" if nanoseconds < 1_000_000_000 else f"{nanoseconds / 1e9:.4g} s"

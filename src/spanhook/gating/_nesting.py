@@ -46,19 +46,22 @@ async def nest(
             return False
         view._locked, function = "", later.going_on(value)
     host = pieces.host()
-    inside, called, finished = 0, False, False
+    own, inside, called, finished = 0, 0, False, False
     held: Any = current.get()
     current.set(pieces)
     started = clock.now() - begun
 
     async def proceed(_elsewhere: bool) -> None:
-        nonlocal inside, called, finished
+        nonlocal own, inside, called, finished
         called = True
         entered = clock.now()
+        own = entered - started
         view._locked = CALLING
         current.set(op)
         if view._changed:
-            await apply(entered - started, view)
+            await apply(own, view)
+        else:
+            verdicts.count(bound, own)  # now, as the hooks that follow are skipped if nothing is left
         if op.error is None:
             await go_on()
         view._reread()
@@ -76,6 +79,7 @@ async def nest(
     spent = clock.now() - started - inside
     if error is None and called and not finished:
         error = HookError("it returned while call_next() was still running; await it")
+    verdicts.count(bound, -own)
     await _act(bound, view, verdicts, apply, error, spent, refused=op.error is not before)
     return called
 

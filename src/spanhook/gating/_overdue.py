@@ -1,4 +1,4 @@
-"""Hooks that have run out of time: the refusals that they were making, which stand."""
+"""Hooks that have run out of time: what is said about them, and the refusals that they were making, which stand."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -8,6 +8,7 @@ from typing import Any
 from spanhook.concurrency import Remote, handled_in
 from spanhook.errors import Reject, TimedOut
 from spanhook.gating._refusals import refusal_among, refusal_before
+from spanhook.gating.binding import Bound
 from spanhook.model import Operation
 
 Outcome = tuple[Any, BaseException | None]
@@ -62,3 +63,17 @@ def _refusal_of(view: Operation, error: BaseException | None) -> Reject | None:
     """The refusal that a hook was making when ``error`` came in its way, unless that is what the call failed with."""
     refusal = None if error is None else refusal_among(error)
     return None if refusal is view.error else refusal
+
+
+def overran(bound: Bound, spent: int) -> bool:
+    """Whether a hook that cannot be interrupted took longer than it may."""
+    return bound.timeout_ns is not None and spent > bound.timeout_ns and not bound.slow
+
+
+def overrun(bound: Bound, spent: int) -> str:
+    return f"ran {duration(spent)} of {duration(bound.timeout_ns or 0)}"
+
+
+def duration(nanoseconds: int) -> str:
+    """A duration for messages."""
+    return f"{nanoseconds / 1e6:.4g} ms" if nanoseconds < 1_000_000_000 else f"{nanoseconds / 1e9:.4g} s"
