@@ -1,9 +1,10 @@
 """Clients and pools that belong to one event loop: one per loop, and a hint for the error if that was forgotten."""
 
 import asyncio
-import weakref
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
+
+from spanhook.identity import ByIdentity
 
 T = TypeVar("T")
 
@@ -15,7 +16,7 @@ class PerLoop(Generic[T]):
 
     def __init__(self, factory: Callable[[], T]) -> None:
         self._factory = factory
-        self._made: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, T] = weakref.WeakKeyDictionary()
+        self._made = ByIdentity[asyncio.AbstractEventLoop, T]()
 
     def __call__(self) -> T:
         """The running loop's resource, created on first use.
@@ -24,18 +25,17 @@ class PerLoop(Generic[T]):
             RuntimeError: There is no running event loop.
         """
         loop = asyncio.get_running_loop()
-        try:
-            return self._made[loop]
-        except KeyError:
-            self._forget()
-            made = self._made[loop] = self._factory()
-            return made
+        if loop in self._made:
+            return cast("T", self._made.get(loop))
+        self._forget()
+        made = self._made[loop] = self._factory()
+        return made
 
     def _forget(self) -> None:
         """Let go of the resources of loops that are closed: most refer to their loop, and so keep it."""
-        for loop in list(self._made):
+        for loop in self._made:
             if loop.is_closed():
-                self._made.pop(loop, None)
+                self._made.pop(loop)
 
 
 def per_loop(factory: Callable[[], T]) -> PerLoop[T]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from opentelemetry._logs import LoggerProvider
 from opentelemetry.metrics import MeterProvider
@@ -13,6 +13,7 @@ from spanhook import semconv
 from spanhook.concurrency import ready_for_exit
 from spanhook.config.gauges import info, points
 from spanhook.config.requirements import require_bound
+from spanhook.config.use import Use
 from spanhook.diagnostics import log
 from spanhook.engine import attach, bound_libraries, detach, listening, registry, swallowing
 from spanhook.errors import ConfigurationError
@@ -39,26 +40,6 @@ Given = Hooks | Hook | Offers
 
 swallowing.update(swallowers())
 _active: list[Instrumentor] = []
-
-
-class Use(NamedTuple):
-    """How telemetry is reported, as the application asked."""
-
-    settings: Settings | None
-    tracer_provider: TracerProvider | None
-    meter_provider: MeterProvider | None
-    logger_provider: LoggerProvider | None
-
-    def over(self, before: "Use | None") -> "Use":
-        """What is asked for now, and what that leaves open as it was before."""
-        if before is None:
-            return self
-        return Use(
-            self.settings or before.settings,
-            before.tracer_provider if self.tracer_provider is None else self.tracer_provider,
-            before.meter_provider if self.meter_provider is None else self.meter_provider,
-            before.logger_provider if self.logger_provider is None else self.logger_provider,
-        )
 
 
 _use: Use | None = None
@@ -213,14 +194,14 @@ def _report(asked: Use, undo: ExitStack) -> Use:
         undo.callback(_stop)
         providers.bind()
         threads.bind()
-    elif use != before:
+    elif not use.is_like(before):
 
         def back() -> None:
             _apply(before)
             telemetry._since = since
 
         undo.callback(back)
-    if use != before:
+    if not use.is_like(before):
         _apply(use)
     return use
 

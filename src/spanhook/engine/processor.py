@@ -8,7 +8,7 @@ the span stays its owner's.
 import threading
 import weakref
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
@@ -20,6 +20,7 @@ from spanhook.engine.foreign import is_double, kind_of, swallows
 from spanhook.engine.lifecycle import outcome, registry
 from spanhook.fork import after_fork
 from spanhook.gating import Hook, Registry, bridge
+from spanhook.identity import ByIdentity, attribute, is_instance
 from spanhook.model import Args, Kwargs, Record, sheds
 from spanhook.telemetry import SCOPE, quiet
 
@@ -73,7 +74,7 @@ class ForeignSpans(SpanProcessor):
 
     def _after_this(self) -> list[SpanProcessor]:
         processors = processors_of(self._provider())
-        return processors[processors.index(self) + 1 :] if self in processors else []
+        return processors[next((at + 1 for at, one in enumerate(processors) if one is self), len(processors)) :]
 
     def on_end(self, span: ReadableSpan) -> None:
         if live.knows(span):
@@ -85,10 +86,10 @@ class ForeignSpans(SpanProcessor):
 
 def processors_of(provider: Any) -> list[SpanProcessor]:
     """The processors of an SDK provider; empty if they cannot be known."""
-    return list(getattr(getattr(provider, "_active_span_processor", None), "_span_processors", ()))
+    return list(attribute(attribute(provider, "_active_span_processor"), "_span_processors", ()))
 
 
-_attached: "weakref.WeakKeyDictionary[TracerProvider, ForeignSpans]" = weakref.WeakKeyDictionary()
+_attached = ByIdentity[TracerProvider, ForeignSpans]()
 _attaching = threading.Lock()
 
 
@@ -103,19 +104,22 @@ after_fork("processors", _renew)
 
 def attach(provider: Any = None) -> None:
     """Take in a provider's hooks and foreign spans; by default, those of the global provider."""
-    provider = provider or trace.get_tracer_provider()
-    if not isinstance(provider, TracerProvider):
+    provider = trace.get_tracer_provider() if provider is None else provider
+    if not is_instance(provider, TracerProvider):
         return
     for processor in processors_of(provider):
-        if isinstance(processor, Hook):
-            registry.join(processor)
+        if is_instance(processor, Hook):
+            registry.join(cast("Any", processor))
     with _attaching:
         known = _attached.get(provider)
         if known is not None:
             known.on = True
             return
-        _attached[provider] = ForeignSpans(provider, registry)
-    provider.add_span_processor(_attached[provider])
+        made = _attached[provider] = ForeignSpans(provider, registry)
+    try:
+        provider.add_span_processor(made)
+    except Exception as error:
+        internal.report("processor", error)
 
 
 def listening() -> Callable[[], None]:
@@ -123,8 +127,8 @@ def listening() -> Callable[[], None]:
     before = [processor for processor in _attached.values() if processor.on]
 
     def back() -> None:
-        for processor in list(_attached.values()):
-            processor.on = processor in before
+        for processor in _attached.values():
+            processor.on = any(processor is one for one in before)
 
     return back
 
@@ -133,7 +137,7 @@ def detach() -> None:
     """Ignore foreign spans from now on. A processor cannot be removed from a provider, so ours stays and does
     nothing.
     """
-    for processor in list(_attached.values()):
+    for processor in _attached.values():
         processor.on = False
     live.clear()
 
@@ -141,7 +145,7 @@ def detach() -> None:
 def joined(instance: Any, args: Args, kwargs: Kwargs, _result: Any) -> None:
     """A processor was added to some provider: if it is a hook, it joins the active hooks."""
     processor = args[0] if args else kwargs.get("span_processor")
-    if isinstance(processor, Hook):
+    if is_instance(processor, Hook):
         attach(instance)
 
 

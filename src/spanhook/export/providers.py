@@ -30,6 +30,7 @@ from spanhook.errors import ConfigurationError
 from spanhook.export._losses import watch
 from spanhook.export.environment import SIGNALS, asked, disabled
 from spanhook.export.wire import accelerate
+from spanhook.identity import attribute
 from spanhook.telemetry import telemetry
 
 
@@ -95,7 +96,13 @@ _exporters: list[Any] = []
 def existing(signal: str) -> Any:
     """The global provider of a signal, or ``None`` if none was set."""
     provider = _GLOBALS[signal].get()
-    return None if type(provider).__name__.lstrip("_").startswith("Proxy") else provider
+    return None if _is_placeholder(provider) else provider
+
+
+def _is_placeholder(provider: Any) -> bool:
+    # Logfire's own providers have the names of the API's placeholders.
+    name, module = type(provider).__name__, type(provider).__module__
+    return name.lstrip("_").startswith("Proxy") and module.startswith("opentelemetry.")
 
 
 def setup(service_name: str | None = None, console: TextIO | None = None) -> bool:
@@ -141,7 +148,7 @@ def flush(timeout: float = 5.0) -> bool:
     done = True
     reaper.drain(timeout)
     for signal in SIGNALS:
-        force_flush = getattr(existing(signal), "force_flush", None)
+        force_flush = attribute(existing(signal), "force_flush")
         if force_flush is not None:
             left = max(1, int((deadline - time.monotonic()) * 1000))
             try:

@@ -1,5 +1,7 @@
 """Metrics that hooks record themselves, on the meter provider that spanhook reports to.
 
+A meter provider that fails costs its telemetry: no hook fails because of it.
+
 Each call costs what the SDK's own does (about 5 us), and nothing where no meter provider is configured.
 """
 
@@ -9,6 +11,8 @@ from typing import Any
 
 from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
 
+from spanhook.diagnostics import internal
+from spanhook.identity import ByIdentity
 from spanhook.telemetry import telemetry
 from spanhook.version import __version__
 
@@ -28,11 +32,14 @@ class Measure:
 
     def __init__(self, make: Callable[[Any], Callable[..., None]], scope: str, provider: MeterProvider | None) -> None:
         self._make, self._scope, self._provider = make, scope, provider
-        self._known: weakref.WeakKeyDictionary[MeterProvider, Callable[..., None]] = weakref.WeakKeyDictionary()
+        self._known = ByIdentity[MeterProvider, Callable[..., None]]()
 
     def __call__(self, amount: float, attributes: Attributes | None = None) -> None:
         """Record an amount."""
-        self.on(self._provider or telemetry.meter_provider)(amount, attributes)
+        try:
+            self.on(_in_use(self._provider))(amount, attributes)
+        except Exception as error:
+            internal.report("hooks.metrics", error, lost=1)
 
     def on(self, provider: MeterProvider) -> Callable[..., None]:
         """Create the instrument on a provider, unless it is there, and return the function that records on it."""
@@ -41,6 +48,10 @@ class Measure:
             meter = provider.get_meter(self._scope, __version__, telemetry.naming.schema_url)
             record = self._known.setdefault(provider, self._make(meter))
         return record
+
+
+def _in_use(provider: MeterProvider | None) -> MeterProvider:
+    return telemetry.meter_provider if provider is None else provider
 
 
 Look = Callable[[], Iterable[tuple[float, Attributes]]]
@@ -66,7 +77,7 @@ class _Watched:
                 yield from (Observation(value, attributes) for value, attributes in look())
 
 
-_watched: weakref.WeakKeyDictionary[MeterProvider, dict[tuple[str, str], _Watched]] = weakref.WeakKeyDictionary()
+_watched = ByIdentity[MeterProvider, dict[tuple[str, str], _Watched]]()
 
 
 class Gauge:
@@ -92,20 +103,23 @@ class Gauge:
     ) -> None:
         self._make, self._name, self._scope, self._provider = make, name, scope, provider
         self._look: weakref.WeakMethod[Look] = weakref.WeakMethod(look)
-        self._known: weakref.WeakSet[MeterProvider] = weakref.WeakSet()
+        self._known = ByIdentity[MeterProvider, None]()
 
     def __call__(self) -> None:
         """Have the provider that is in use now ask for values. Costs next to nothing if it does already."""
-        provider = self._provider or telemetry.meter_provider
+        provider = _in_use(self._provider)
         if provider not in self._known:
-            self.on(provider)
+            try:
+                self.on(provider)
+            except Exception as error:
+                internal.report("hooks.metrics", error)
 
     def on(self, provider: MeterProvider) -> None:
         """Have a provider ask for values."""
         gauges = _watched.setdefault(provider, {})
         shared = gauges.setdefault((self._scope, self._name), _Watched())
         shared.looks.append(self._look)
-        self._known.add(provider)
+        self._known[provider] = None
         if not shared.made:  # a second gauge of this name would not be asked
             shared.made = True
             self._make(provider.get_meter(self._scope, __version__, telemetry.naming.schema_url), shared)

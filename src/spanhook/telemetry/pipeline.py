@@ -3,7 +3,6 @@
 A global provider is never replaced. What the application has not configured costs nothing here.
 """
 
-import weakref
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +11,9 @@ from opentelemetry._logs import Logger, LoggerProvider
 from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import TracerProvider
 
+from spanhook.diagnostics import internal
 from spanhook.fork import after_fork
+from spanhook.identity import ByIdentity
 from spanhook.settings import Settings
 from spanhook.telemetry.metrics import SCOPE, Gauge, Instruments, Snapshot, counts
 from spanhook.telemetry.naming import V1_41, chosen
@@ -37,7 +38,7 @@ class Telemetry:
         self.logger: Logger | None = None
         self._meter_provider: MeterProvider | None = None
         self._logger_provider: LoggerProvider | None = None
-        self._known: weakref.WeakKeyDictionary[MeterProvider, Instruments] = weakref.WeakKeyDictionary()
+        self._known = ByIdentity[MeterProvider, Instruments]()
         self._since = Snapshot(taken=False)
         self._forked = False
 
@@ -73,24 +74,44 @@ class Telemetry:
             # reports only what happened since.
             since = self._since if self.instruments is None else Snapshot(taken=True)
             self._retire()
-            self.instruments = self._known.get(meters)
-            if self.instruments is None:
-                self.instruments = Instruments(
-                    meters, since, self.gauges, schema_url=self.naming.schema_url, forked=self._forked
-                )
-                self._known[meters] = self.instruments
-            else:
-                self.instruments.resume(self.gauges)
-        loggers = self._logger_provider or _logs.get_logger_provider()
-        self.logger = loggers.get_logger(SCOPE, __version__, self.naming.schema_url) if _is_real(loggers) else None
+            self.instruments = self._instruments(meters, since)
+        self.logger = self._new_logger()
 
     @property
     def meter_provider(self) -> MeterProvider:
         """The meter provider in use: the one that was given, or else the global one."""
-        return self._meter_provider or metrics.get_meter_provider()
+        return metrics.get_meter_provider() if self._meter_provider is None else self._meter_provider
+
+    # A provider of the application's that fails to give something costs its telemetry, and nothing else.
+
+    def _instruments(self, meters: MeterProvider, since: Snapshot) -> Instruments | None:
+        known = self._known.get(meters)
+        if known is not None:
+            known.resume(self.gauges)
+            return known
+        try:
+            made = Instruments(meters, since, self.gauges, schema_url=self.naming.schema_url, forked=self._forked)
+        except Exception as error:
+            internal.report("providers.metrics", error)
+            return None
+        self._known[meters] = made
+        return made
+
+    def _new_logger(self) -> Logger | None:
+        loggers = _logs.get_logger_provider() if self._logger_provider is None else self._logger_provider
+        try:
+            return loggers.get_logger(SCOPE, __version__, self.naming.schema_url) if _is_real(loggers) else None
+        except Exception as error:
+            internal.report("providers.logs", error)
+            return None
 
     def _opener(self, provider: TracerProvider | None) -> Opener:
-        return Opener(trace.get_tracer(SCOPE, __version__, provider, self.naming.schema_url))
+        provider = trace.get_tracer_provider() if provider is None else provider
+        try:
+            return Opener(provider.get_tracer(SCOPE, __version__, self.naming.schema_url))
+        except Exception as error:
+            internal.report("providers.traces", error)
+            return Opener(trace.NoOpTracer())
 
     def stop(self) -> None:
         """Stop reporting, and release the providers."""
@@ -111,9 +132,9 @@ class Telemetry:
         counts.renew()
         self._since = Snapshot(taken=False)
         self._forked = True
-        for instruments in list(self._known.values()):
+        for instruments in self._known.values():
             instruments.stale = True
-        self._known = weakref.WeakKeyDictionary()
+        self._known = ByIdentity[MeterProvider, Instruments]()
 
     def live(self) -> Instruments | None:
         """The instruments to record on now."""

@@ -8,7 +8,7 @@ attribute limits, and the SDK's internals are the known ones; otherwise the trac
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from random import getrandbits
 from typing import Any, cast
 
@@ -34,6 +34,7 @@ from opentelemetry.trace import (
     set_span_in_context,
 )
 
+from spanhook.identity import attribute
 from spanhook.telemetry._lean_span import LeanSpan, is_plain, lean_span
 
 _new: Callable[[type[SpanContext], tuple[Any, ...]], SpanContext] = tuple[Any, ...].__new__
@@ -79,11 +80,11 @@ class Opener:
 
     def __init__(self, tracer: Any) -> None:
         self.tracer = tracer
-        self.scope = getattr(tracer, "_instrumentation_scope", None)
-        self.limits: Any = getattr(tracer, "_span_limits", None)
+        self.scope = attribute(tracer, "_instrumentation_scope")
+        self.limits: Any = attribute(tracer, "_span_limits")
         self._lean = type(tracer) is Tracer and self.limits is not None and self._familiar()
-        self._sampler: Any = getattr(tracer, "sampler", None)
-        self._enabled: Callable[[], bool] = getattr(tracer, "_is_enabled", _always)  # SDK 1.39 has none
+        self._sampler: Any = attribute(tracer, "sampler")
+        self._enabled: Callable[[], bool] = attribute(tracer, "_is_enabled", _always)  # SDK 1.39 has none
         self.processors: Any = None
         self.told: Any = None
         self._heard = True
@@ -191,16 +192,16 @@ class Opener:
     def _look_again(self, processor: Any) -> None:
         """Find out whether any processor does more than read ended spans; whenever one is added."""
         processors: tuple[SpanProcessor, ...] | None = getattr(processor, "_span_processors", None)
-        hearing = [one for one in processors or () if _method(one, "on_end") not in _DEAF]
+        hearing = [one for one in processors or () if not _is_in(_DEAF, _method(one, "on_end"))]
         is_only = type(processor) is SynchronousMultiSpanProcessor and len(hearing) == 1
         self.told = hearing[0] if is_only else processor
         self._heard = (
             processors is None
             or type(processor) not in _FORWARDING
             or any(
-                _method(one, "on_start") not in _QUIET
-                or _method(one, "on_end") not in _READERS
-                or _method(one, "_on_ending") not in _QUIET_ENDINGS
+                not _is_in(_QUIET, _method(one, "on_start"))
+                or not _is_in(_READERS, _method(one, "on_end"))
+                or not _is_in(_QUIET_ENDINGS, _method(one, "_on_ending"))
                 for one in processors
             )
         )
@@ -208,9 +209,16 @@ class Opener:
 
 
 def _method(processor: SpanProcessor, name: str) -> Any:
-    """The function that a processor's method is, its own if it was given one; ``None`` if there is none."""
-    found = getattr(processor, name, None)
-    return getattr(found, "__func__", found)
+    """The function that a processor's method is, its own if it was given one."""
+    try:
+        found = getattr(processor, name, None)
+    except Exception:
+        return processor  # not known, so it may do anything
+    return attribute(found, "__func__", found)
+
+
+def _is_in(known: Collection[Any], method: Any) -> bool:
+    return any(method is one for one in known)
 
 
 def _always() -> bool:

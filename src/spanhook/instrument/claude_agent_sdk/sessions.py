@@ -9,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from spanhook.diagnostics import internal
+from spanhook.identity import ByIdentity
 from spanhook.instrument.claude_agent_sdk.answering import answered
 from spanhook.instrument.claude_agent_sdk.calls import Said, halted
 from spanhook.instrument.claude_agent_sdk.conversations import MAIN, Conversations
@@ -20,7 +21,7 @@ from spanhook.model import Opening, copied, exact_text
 
 streaming: ContextVar[bool] = ContextVar("spanhook_prompts_streaming", default=False)
 """Prompts come from a stream: nobody waits for them to be written, so a refusal comes where messages are read."""
-_sessions: "weakref.WeakKeyDictionary[Any, Session]" = weakref.WeakKeyDictionary()
+_sessions = ByIdentity[Any, "Session"]()
 
 
 def session_of(query: Any) -> "Session | None":

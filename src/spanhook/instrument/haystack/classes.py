@@ -1,10 +1,10 @@
 """Which classes follow the protocol of chat generators. This is read while the library is being imported."""
 
 import inspect
-import weakref
 from collections.abc import Iterator
 from typing import Any
 
+from spanhook.identity import ByIdentity
 from spanhook.instrument.signatures import Signature
 
 _OTHERS = (
@@ -14,7 +14,7 @@ _OTHERS = (
 )
 """Components that are asked with messages and are no models: agents, and what only passes requests on."""
 _PLACED = frozenset((inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD))
-_KNOWN: "weakref.WeakKeyDictionary[type, tuple[Signature, ...]]" = weakref.WeakKeyDictionary()
+_KNOWN = ByIdentity[type, tuple[Signature, ...]]()
 
 
 def takes_messages(cls: type) -> bool:

@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from itertools import repeat
 from operator import is_
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from langchain_core.tools import BaseTool, StructuredTool, Tool, base
 from pydantic import BaseModel
 from pydantic.v1 import BaseModel as BaseModelV1
 
 from spanhook import semconv
+from spanhook.identity import ByIdentity
 from spanhook.instrument.langchain_core.tool_inputs import text_name, visible
 from spanhook.instrument.receivers import has_own, is_of, is_received
 from spanhook.model import Args, Attributes, Kwargs, Receipt, Request, copied, first, with_first
@@ -23,7 +23,7 @@ _ATOMS: frozenset[type] = frozenset((str, int, float, bool, type(None)))
 _ABSENT = repeat(object())
 _ADDED = frozenset(("run_manager", "config"))
 """What ``run`` adds to the arguments of LangChain's own tools."""
-_added: "WeakKeyDictionary[type, frozenset[str]]" = WeakKeyDictionary()
+_added = ByIdentity[type, frozenset[str]]()
 """What it adds to those of other tools; an argument of theirs may be called ``config``."""
 
 

@@ -2,11 +2,12 @@
 
 from contextlib import suppress
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from langchain_core.tools import BaseTool, base
 
-_injected: "WeakKeyDictionary[type, frozenset[str]]" = WeakKeyDictionary()
+from spanhook.identity import ByIdentity
+
+_injected = ByIdentity[type, frozenset[str]]()
 """The fields of a schema that its annotations say are injected; LangChain reads the annotations at every call."""
 _hide = getattr(BaseTool, "_filter_injected_args", None)
 

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Iterator
 from typing import Any
-from weakref import WeakSet
 
 from langgraph.errors import ParentCommand
 
+from spanhook.identity import ByIdentity
 from spanhook.instrument.langchain_core.control import control
 from spanhook.instrument.langchain_core.handoffs import DELEGATE, Handoff, Target, not_asked, targets
 from spanhook.model import Args, Following, Kwargs
 
-_told: "WeakSet[ParentCommand]" = WeakSet()
+_told = ByIdentity[ParentCommand, None]()
 """Hand-offs that leave more than one graph."""
 
 
@@ -26,4 +26,4 @@ def graph_handoffs(
 
 def _leave(error: ParentCommand, found: list[Target]) -> Iterator[Following]:
     yield Following(DELEGATE, Handoff(found))
-    _told.add(error)
+    _told[error] = None

@@ -7,9 +7,9 @@ which is gated as that.
 
 from collections.abc import Iterable, Mapping
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from spanhook import semconv
+from spanhook.identity import ByIdentity
 from spanhook.instrument.identities import ids_in
 from spanhook.instrument.signatures import Signature
 from spanhook.instrument.wire import messages_in, one_prompt, text_in
@@ -167,7 +167,7 @@ TURN = Adapter(
 
 # ---------------------------------------------------------------------------------- models that a turn's program calls
 
-_TURNS: WeakKeyDictionary[Any, Record] = WeakKeyDictionary()
+_TURNS = ByIdentity[Any, Record]()
 """The running turn of each endpoint by which a program calls models."""
 
 
