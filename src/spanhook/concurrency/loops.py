@@ -185,6 +185,8 @@ class _Timed(Coroutine[Any, Any, Any]):
         return self._coroutine.__await__()
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_coroutine":  # of an object that is being copied
+            raise AttributeError(name)
         return getattr(self._coroutine, name)  # asyncio's debug output shows its code and frame
 
 

@@ -2,6 +2,7 @@
 convention.
 """
 
+import copy
 import inspect
 from collections.abc import Callable
 from functools import partial
@@ -24,7 +25,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class BoundMethod(wrapt.BoundFunctionWrapper):  # pyright: ignore[reportMissingTypeArgument]
-    """A decorated method bound to an object; pickled like a method."""
+    """A decorated method bound to an object; copied and pickled like a method."""
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        around = getattr(self, "__self__", None)
+        if around is None or isinstance(around, type):
+            return self
+        copied = copy.deepcopy(around, memo)
+        return self._self_parent.__get__(copied, type(copied))
 
     def __reduce__(self) -> Any:
         around = getattr(self, "__self__", None)
@@ -37,21 +48,49 @@ class BoundMethod(wrapt.BoundFunctionWrapper):  # pyright: ignore[reportMissingT
 
 
 class Decorated(wrapt.FunctionWrapper):  # pyright: ignore[reportMissingTypeArgument]
-    """A decorated function, which looks like the function; copied and pickled like a function."""
+    """A decorated function, which looks like the function; copied and pickled as that is, but decorated.
+
+    Args:
+        function: What is decorated.
+        kind: The kind of operation.
+        own: What applies to every call.
+    """
 
     __bound_function_wrapper__ = BoundMethod
 
+    def __init__(self, function: Any, kind: Kind, own: Own) -> None:
+        super().__init__(function, _wrapper(function, kind, own))  # pyright: ignore[reportUnknownMemberType]
+        self._self_kind: Kind = kind
+        self._self_own: Own = own
+
     def __copy__(self) -> Any:
-        return self
+        return self._self_around(copy.copy)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return self
+        return self._self_around(lambda wrapped: copy.deepcopy(wrapped, memo))
+
+    def _self_around(self, copying: Callable[[Any], Any]) -> Any:
+        wrapped = cast("Any", self.__wrapped__)  # pyright: ignore[reportUnknownMemberType]
+        if isinstance(wrapped, staticmethod | classmethod):
+            return self
+        copied = copying(wrapped)
+        return self if copied is wrapped else Decorated(copied, self._self_kind, self._self_own)
 
     def __reduce__(self) -> Any:
-        return self.__qualname__
+        wrapped = cast("Any", self.__wrapped__)  # pyright: ignore[reportUnknownMemberType]
+        is_function = inspect.isroutine(wrapped) and not isinstance(wrapped, MethodType)
+        if is_function or self._self_is_named():
+            return self.__qualname__
+        return Decorated, (wrapped, self._self_kind, self._self_own)
+
+    def _self_is_named(self) -> bool:
+        try:
+            return _named(self.__module__, self.__qualname__) is self
+        except Exception:
+            return False
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return self.__qualname__
+        return self.__reduce__()
 
 
 def decorated(function: F, kind: Kind, own: Own) -> F:
@@ -66,7 +105,10 @@ def decorated(function: F, kind: Kind, own: Own) -> F:
     Raises:
         ConfigurationError: It is none of these.
     """
-    given: Any = function
+    return cast("F", Decorated(function, kind, own))
+
+
+def _wrapper(given: Any, kind: Kind, own: Own) -> Callable[..., Any]:
     is_wrapped = isinstance(given, staticmethod | classmethod)
     inner: Any = cast("Any", given).__func__ if is_wrapped else given
     if not _is_function(inner):
@@ -98,9 +140,7 @@ def decorated(function: F, kind: Kind, own: Own) -> F:
             shed(error)
             raise
 
-    made = Decorated(given, wrapper)  # pyright: ignore[reportArgumentType]
-    made._self_kind = kind  # pyright: ignore[reportAttributeAccessIssue] - wrapt keeps it with the wrapper
-    return cast("F", made)
+    return wrapper
 
 
 def is_agent(function: object) -> bool:

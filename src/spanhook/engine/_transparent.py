@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import wrapt
 
+from spanhook.copies import Copied
 from spanhook.engine._streams import Track
 
 if TYPE_CHECKING:
@@ -24,20 +25,8 @@ class Nothing:
 NOTHING = Nothing()
 
 
-class Transparent(ObjectProxy):
-    """A proxy whose copies are the wrapped object."""
-
-    def __copy__(self) -> Any:
-        return self.__wrapped__
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return self.__wrapped__
-
-    def __reduce__(self) -> Any:
-        return self.__wrapped__.__reduce__()
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return self.__wrapped__.__reduce_ex__(protocol)
+class Transparent(Copied, ObjectProxy):
+    """A proxy whose copies are those of the wrapped object."""
 
 
 class Tracked(Transparent):

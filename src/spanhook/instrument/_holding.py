@@ -4,7 +4,6 @@ Such a function is the application's own, so it stays as it is in the instance.
 """
 
 import asyncio
-import copy
 import weakref
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import wrapt
 
+from spanhook.copies import Copied
 from spanhook.instrument._family import Family
 from spanhook.model import sheds
 
@@ -28,7 +28,7 @@ Driver = Callable[[Any, Any, tuple[Any, ...], dict[str, Any], bool], Any]
 _MISSING: Any = object()
 
 
-class Wrapped(ObjectProxy):
+class Wrapped(Copied, ObjectProxy):
     """What is read from an instance. It looks like what the instance holds; copying and pickling give that."""
 
     def __init__(self, wrapped: Any, instance: Any, driver: Driver) -> None:
@@ -37,18 +37,6 @@ class Wrapped(ObjectProxy):
 
     def __repr__(self) -> str:
         return repr(self.__wrapped__)
-
-    def __copy__(self) -> Any:
-        return self.__wrapped__
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        return copy.deepcopy(self.__wrapped__, memo)
-
-    def __reduce__(self) -> Any:
-        return _itself, (self.__wrapped__,)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return self.__reduce__()
 
 
 class HeldFunction(Wrapped):
@@ -76,10 +64,6 @@ class HeldObject(Wrapped):
         if name in self._self_methods and callable(found):
             return HeldFunction(found, self._self_instance, self._self_driver)
         return found
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 def _is_async(function: Any) -> bool:

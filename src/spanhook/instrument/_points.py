@@ -9,6 +9,7 @@ from typing import Any
 
 import wrapt
 
+from spanhook.copies import Copied
 from spanhook.diagnostics import internal, log
 from spanhook.engine import (
     AsyncManaged,
@@ -211,7 +212,7 @@ def looked_up(lookup: Lookup) -> Make:
     table, and nothing goes around the gate, since whatever is in the table is gated as it is found.
     """
     find = partial(load, lookup.find)
-    stand_in = type("StandIn", (wrapt.ObjectProxy,), {lookup.table: property(lambda self: self._self_table)})
+    stand_in = type("StandIn", (Copied, wrapt.ObjectProxy), {lookup.table: property(lambda self: self._self_table)})
 
     def make(binding: Binding) -> Callable[..., Any]:
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import wrapt
 
+from spanhook.copies import Copied
 from spanhook.diagnostics import internal
 from spanhook.instrument._packages import spec_of
 from spanhook.instrument._wrapping import Wrapper
@@ -82,7 +83,7 @@ class Reimports(MetaPathFinder):
                 internal.report("reimport", error)
 
 
-class _Loader(ObjectProxy):
+class _Loader(Copied, ObjectProxy):
     """The loader of a module that is watched. It leaves the module with its own loader."""
 
     def __init__(self, loader: Any, executed: Imported) -> None:

@@ -34,6 +34,8 @@ class Serialized:
     SerializePartialToString = SerializeToString
 
     def __getattr__(self, name: str) -> Any:
+        if name in ("_message", "_content"):  # of an object that is being copied
+            raise AttributeError(name)
         return getattr(self._message.FromString(self._content), name)
 
 

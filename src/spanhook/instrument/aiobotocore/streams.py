@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import wrapt
 from aiobotocore.eventstream import AioEventStream
 
+from spanhook.copies import Copied
 from spanhook.instrument.botocore.streams import Buffer
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class AsyncEvents:
         self._stream.close()
 
 
-class HeldEvents(ObjectProxy):
+class HeldEvents(Copied, ObjectProxy):
     """A stream of events whose iterators all continue the same one, and keep the stream alive.
 
     Args:
@@ -162,6 +163,8 @@ class AsyncReader:
         await self.aclose()
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_raw":  # of an object that is being copied
+            raise AttributeError(name)
         return getattr(self._raw, name)
 
 

@@ -10,13 +10,15 @@ import wrapt
 from botocore.eventstream import EventStream
 from botocore.response import StreamingBody
 
+from spanhook.copies import Copied
+
 if TYPE_CHECKING:
     ObjectProxy = wrapt.ObjectProxy[Any]
 else:
     ObjectProxy = wrapt.ObjectProxy  # wrapt 1 is not generic
 
 
-class HeldEvents(ObjectProxy):
+class HeldEvents(Copied, ObjectProxy):
     """A stream of events whose iterators all continue the same one and keep the stream alive, like those of botocore's.
 
     Args:
@@ -171,4 +173,6 @@ class Reader:
         self.close()
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_raw":  # of an object that is being copied
+            raise AttributeError(name)
         return getattr(self._raw, name)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import wrapt
 
+from spanhook.copies import Copied
 from spanhook.diagnostics import log
 from spanhook.instrument.claude_agent_sdk.sessions import Session
 
@@ -46,7 +47,7 @@ class Writing:
         return data if told is said else None if told is None else json.dumps(told) + "\n"
 
 
-class Accompanied(ObjectProxy):
+class Accompanied(Copied, ObjectProxy):
     """What the SDK reads from in place of a transport.
 
     Args:

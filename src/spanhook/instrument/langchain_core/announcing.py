@@ -50,6 +50,8 @@ class StandIn:
         self.instance, self.result, self.is_async = instance, result, is_async
 
     def __getattr__(self, name: str) -> Any:
+        if name in ("instance", "runs"):  # of an object that is being copied
+            raise AttributeError(name)
         if name in self.runs:
             return original(self.base, name).__get__(self)
         found = getattr(self.instance, name)

@@ -36,6 +36,8 @@ class Unseen:
         self._generation_info: dict[str, Any] = {}  # filled by LangChain as chunks arrive
 
     def __getattr__(self, name: str) -> Any:
+        if name == "stream":  # of an object that is being copied
+            raise AttributeError(name)
         return getattr(self.stream, name)
 
     def dispatch(self, event: Any) -> None:

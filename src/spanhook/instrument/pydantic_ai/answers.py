@@ -62,6 +62,8 @@ class Parts:
         self._manager, self._parts = manager, dict[int, Any]()
 
     def __getattr__(self, name: str) -> Any:
+        if name == "_manager":  # of an object that is being copied
+            raise AttributeError(name)
         return getattr(self._manager, name)
 
     def get_parts(self) -> list[Any]:
