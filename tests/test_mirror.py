@@ -289,7 +289,6 @@ THROUGH = {
     "gating/estimating": "hooks/test_budget",
     "gating/pausing": "hooks/test_approval",
     "store/memory_approvals": "store/test_approvals",
-    "store/opening": "store/test_approvals",
     "store/postgres_approvals": "store/test_approvals",
     "store/redis_approvals": "store/test_approvals",
     "store/sqlite_approvals": "store/test_approvals",

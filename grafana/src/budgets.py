@@ -60,7 +60,8 @@ def row() -> frame.Row:
         ),
         figure(
             "Reservations expired",
-            "Reservations that were freed because their process died. What those calls used is not counted.",
+            "Reservations whose process died or, on Redis, did not renew them in time. What those calls used is not "
+            "known: on Redis they count as spent at what was reserved, in an SQLite file they do not count.",
             or_zero(total(EXPIRED)),
             unit=COUNT,
             empty="0",

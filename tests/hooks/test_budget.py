@@ -3,7 +3,9 @@
 import asyncio
 import gc
 import os
+import signal
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -30,6 +32,7 @@ from spanhook.hooks.budget._estimate import _number
 from spanhook.hooks.budget._windows import period_at
 from spanhook.model import Identity
 from spanhook.testing import reaper, recorder
+from tests.forking import children
 from tests.redis_server import running_redis
 
 ACME = Identity("acme")
@@ -531,6 +534,79 @@ def test_a_budget_in_shadow_mode_has_no_share_in_use(tmp_path: Path) -> None:
     with recorder(made) as seen:
         call(300, 0)
         assert "spanhook.budget.utilization" not in seen.metrics()
+
+
+MAKING = """
+import sys, time, spanhook
+from spanhook import Hooks
+from spanhook.hooks.budget import Budget
+
+spanhook.instrument(Hooks(Budget("tenant", tokens=3_000, lease=1, expired=sys.argv[2], store=sys.argv[1])))
+with spanhook.context(tenant_id="acme"):
+    with spanhook.operation("llm.call", "m", request={"messages": [{"role": "user", "content": "x" * 30}]}) as op:
+        print("made", flush=True)
+        sys.stdin.readline()
+        op.record_usage(input_tokens=100, output_tokens=50)
+print("settled", flush=True)
+sys.stdin.readline()
+"""
+
+
+def in_another_process(store: str, expired: str = "count") -> children.Piped:
+    """A process with a call under way, which ends when it reads a line."""
+    child = children.Piped("-c", MAKING, store, expired)
+    assert child.stdout.readline() == "made\n"
+    return child
+
+
+def until(condition: Callable[[], bool]) -> None:
+    end = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.05)
+
+
+def test_a_call_of_a_process_that_is_killed_is_free_in_a_file(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/budget.db"
+    made = budget(store)
+    with recorder(made) as seen, in_another_process(store) as child:
+        assert used(made) == (0, ESTIMATED)
+        child.send_signal(signal.SIGSTOP)
+        time.sleep(1.5)  # longer than its lease
+        assert used(made) == (0, ESTIMATED)
+        child.kill()
+        child.wait()
+        call(300, 0)
+        assert used(made) == (300, 0)
+        assert [value for _, value in seen.metrics()["spanhook.budget.expired"]] == [1]
+
+
+@pytest.mark.parametrize("expired", ["count", "free"])
+def test_a_call_of_a_process_that_is_killed_counts_on_redis_unless_it_is_to_be_free(
+    redis_url: str, expired: Any
+) -> None:
+    made = budget(redis_url, expired=expired)
+    with recorder(made) as seen, in_another_process(redis_url, expired) as child:
+        child.kill()
+        child.wait()
+        until(lambda: used(made) == (ESTIMATED if expired == "count" else 0, 0))
+        assert [value for _, value in seen.metrics()["spanhook.budget.expired"]] == [1]
+
+
+def test_a_process_that_was_stopped_beyond_its_lease_does_not_exceed_the_budget(redis_url: str) -> None:
+    made = budget(redis_url, 1_500)
+    with recorder(made), in_another_process(redis_url) as child:
+        child.send_signal(signal.SIGSTOP)
+        until(lambda: used(made) == (ESTIMATED, 0))
+        with pytest.raises(Reject):
+            call()
+        child.send_signal(signal.SIGCONT)
+        child.stdin.write("\n")
+        child.stdin.flush()
+        assert child.stdout.readline() == "settled\n"
+        assert used(made) == (150, 0)
+        call()
+        assert used(made) == (300, 0)
 
 
 BERLIN = ZoneInfo("Europe/Berlin")

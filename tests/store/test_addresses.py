@@ -59,6 +59,7 @@ def test_a_server_is_shown_without_its_password(url: str, shown: str) -> None:
         ("sqlite://a.db", "three slashes"),
         ("sqlite:///", "three slashes"),
         ("sqlite:///a.db?mode=ro", "three slashes"),
+        ("sqlite:///:memory:", "write memory:// for"),
         ("redis://", "has no host"),
         ("redis://:secret@h:port/0", "cannot be read"),
         ("redis://:secret@h:99999/0", "cannot be read"),

@@ -1,6 +1,7 @@
 """What every ledger promises, in memory, in an SQLite file and on a Redis server."""
 
 import os
+import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -77,13 +78,134 @@ def test_nothing_is_reserved_under_an_id_that_has_been_settled(ledger: Ledger) -
     assert tokens(ledger.reserve("a", "late", Amounts(1), Caps(100), 60, None)) == (0, 0, False)
 
 
-def test_a_reservation_expires_and_is_settled_all_the_same(ledger: Ledger) -> None:
-    ledger.reserve("a", "2", Amounts(1), Caps(100), 60, None)
-    ledger.reserve("a", "1", Amounts(60), Caps(100), 0.02, None)
-    time.sleep(0.05)  # the stores' own clocks
-    assert ledger.standing("a") == Standing(NONE, Amounts(1), 1)
-    assert tokens(ledger.reserve("a", "3", Amounts(99), Caps(100), 60, None)) == (0, 100, True)
-    assert tokens(ledger.settle("a", "1", Amounts(60), None)) == (60, 100, True)
+def test_no_clock_frees_a_reservation_of_a_process_that_lives(tmp_path: Path) -> None:
+    now = [1_000_000.0]
+
+    def clock() -> float:
+        return now[0]
+
+    for ledger in (MemoryLedger(clock), SQLiteLedger(str(tmp_path / "ledger.db"), clock)):
+        now[0] = 1_000_000.0
+        ledger.reserve("a", f"{ledger.shown}-1", Amounts(60), Caps(100), 0.01, None)
+        for step in (61.0, -10 * 86_400.0, 400 * 86_400.0):
+            now[0] += step
+            assert not ledger.reserve("a", f"{ledger.shown}-2", Amounts(41), Caps(100), 0.01, None).granted
+        assert ledger.standing("a") == Standing(NONE, Amounts(60))
+        assert tokens(ledger.settle("a", f"{ledger.shown}-1", Amounts(50), None)) == (50, 0, True)
+
+
+def test_a_reservation_is_settled_after_its_account_could_be_forgotten(tmp_path: Path) -> None:
+    """A machine that sleeps through the period's end, and the day after it."""
+    now = [1_000_000.0]
+
+    def clock() -> float:
+        return now[0]
+
+    path = str(tmp_path / "ledger.db")
+    ledger, other = SQLiteLedger(path, clock), SQLiteLedger(path, clock)
+    ledger.reserve("day", "1", Amounts(60), Caps(100), 60, now[0] + 3_600)
+    now[0] += 10 * 86_400
+    other.reserve("next", "2", Amounts(1), Caps(100), 60, None)
+    assert other.standing("day") == Standing(NONE, Amounts(60))
+    ledger.settle("day", "1", Amounts(50), 1_003_600.0)
+    assert other.standing("day") == Standing(Amounts(50), NONE)
+    now[0] += 3_601
+    other.reserve("next", "3", Amounts(1), Caps(100), 60, None)
+    assert other.standing("day") == Standing()
+
+
+def test_an_account_of_a_process_that_has_ended_is_forgotten_once_its_time_is_over(tmp_path: Path) -> None:
+    now = [1_000_000.0]
+    path = str(tmp_path / "ledger.db")
+    ended, other = SQLiteLedger(path, lambda: now[0]), SQLiteLedger(path, lambda: now[0])
+    ended.reserve("run", "1", Amounts(60), Caps(100), 60, now[0] + 60)
+    ended._lock.renew()
+    now[0] += 2 * 86_400
+    other.reserve("next", "2", Amounts(1), Caps(100), 60, None)
+    with other._file.transaction() as connection:
+        assert connection.execute("SELECT name FROM spanhook_accounts").fetchall() == [("next",)]
+        assert connection.execute("SELECT id FROM spanhook_reservations").fetchall() == [("2",)]
+    assert len(list(tmp_path.glob("spanhook-process-*"))) == 1
+
+
+@pytest.fixture
+def counting(redis_url: str) -> Iterator[RedisLedger]:
+    made = RedisLedger(redis_url)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def freeing(redis_url: str) -> Iterator[RedisLedger]:
+    made = RedisLedger(redis_url, "free")
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("actual", [0, 20, 60, 80])
+def test_what_expires_on_redis_counts_as_spent_until_it_is_settled(
+    counting: RedisLedger, actual: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    caps = Caps(100)
+    counting.reserve("a", "2", Amounts(1), caps, 60, None)
+    counting.reserve("a", "1", Amounts(60, 6), caps, 0.02, None)
+    time.sleep(0.05)  # the server's own clock
+    assert counting.standing("a") == Standing(Amounts(60, 6), Amounts(1), 1)
+    assert "1 reservations were not renewed in time; they count as spent until" in caplog.text
+    assert not counting.reserve("a", "3", Amounts(40), caps, 60, None).granted
+    assert tokens(counting.reserve("a", "3", Amounts(39), caps, 60, None)) == (60, 40, True)
+    counting.extend("a", "1", 60)
+    assert counting.standing("a") == Standing(Amounts(60, 6), Amounts(40))
+    assert counting.settle("a", "1", Amounts(actual, 7), None) == Standing(Amounts(actual, 7), Amounts(40))
+    assert counting.settle("a", "1", Amounts(99), None) == Standing(Amounts(actual, 7), Amounts(40))
+
+
+def test_what_has_expired_on_redis_may_be_reserved_again_by_its_process(counting: RedisLedger) -> None:
+    counting.reserve("a", "1", Amounts(60), Caps(100), 0.02, None)
+    time.sleep(0.05)  # the server's own clock
+    assert counting.standing("a").spent == Amounts(60)
+    assert tokens(counting.reserve("a", "1", Amounts(101), Caps(100), 60, None)) == (60, 0, False)
+    assert tokens(counting.reserve("a", "1", Amounts(100), Caps(100), 60, None)) == (0, 100, True)
+    assert tokens(counting.settle("a", "1", Amounts(30), None)) == (30, 0, True)
+
+
+def test_a_lease_that_is_over_and_that_nobody_has_seen_is_settled_as_any_other(counting: RedisLedger) -> None:
+    counting.reserve("a", "1", Amounts(60), Caps(100), 0.02, None)
+    time.sleep(0.05)  # the server's own clock
+    assert counting.settle("a", "1", Amounts(10), None) == Standing(Amounts(10))
+
+
+def test_what_counts_as_spent_is_forgotten_with_its_account(counting: RedisLedger) -> None:
+    until = time.time() - 86_400 + 1  # forgotten in a second
+    counting.reserve("day", "1", Amounts(60), Caps(100), 0.02, until)
+    time.sleep(0.05)  # the server's own clock
+    assert counting.standing("day") == Standing(Amounts(60), NONE, 1)
+    time.sleep(1.2)
+    assert counting._server.use(lambda client: client.keys("spanhook:{day}*")) == []
+    assert counting.settle("day", "1", Amounts(50), None) == Standing(Amounts(50))
+
+
+def test_what_expires_on_redis_may_be_free_instead(freeing: RedisLedger) -> None:
+    freeing.reserve("a", "2", Amounts(1), Caps(100), 60, None)
+    freeing.reserve("a", "1", Amounts(60), Caps(100), 0.02, None)
+    time.sleep(0.05)  # the server's own clock
+    assert freeing.standing("a") == Standing(NONE, Amounts(1), 1)
+    assert tokens(freeing.reserve("a", "3", Amounts(99), Caps(100), 60, None)) == (0, 100, True)
+    assert tokens(freeing.settle("a", "1", Amounts(60), None)) == (60, 100, True)
+
+
+def test_a_file_of_an_earlier_version_keeps_what_was_spent(tmp_path: Path) -> None:
+    path = str(tmp_path / "ledger.db")
+    SQLiteLedger(path).settle("a", "1", Amounts(10, 20), None)
+    with sqlite3.connect(path) as connection:
+        connection.execute("ALTER TABLE spanhook_reservations DROP COLUMN process")
+        connection.execute("UPDATE spanhook_schema SET version = 1")
+        connection.execute("INSERT INTO spanhook_reservations VALUES ('2', 'a', 5, 5, 9e9, 0)")
+    connection.close()
+    ledger = SQLiteLedger(path)
+    assert ledger.standing("a") == Standing(Amounts(10, 20))
+    assert ledger.settle("a", "1", Amounts(99), None).spent == Amounts(10, 20)
+    assert ledger.reserve("a", "3", Amounts(1), Caps(100), 60, None).granted
 
 
 def test_a_reservation_that_is_extended_does_not_expire(ledger: Ledger) -> None:

@@ -5,12 +5,12 @@ from spanhook.store.approvals import ApprovalError, ApprovalRequest, Approvals, 
 from spanhook.store.audit_chain import ZERO, Entry, digest, sealed
 from spanhook.store.audit_check import FileReport, verify
 from spanhook.store.audit_file import AuditFile, Fsync, Head
-from spanhook.store.books import LEASE_S, Book, Reservation, open_book
+from spanhook.store.books import LEASE_S, Book, Reservation
 from spanhook.store.frames import MOST_FRAMES, Frame, FrameMemory, FrameType, SessionStatistics
-from spanhook.store.ledger import MOST, Amounts, Caps, Ledger, Standing
+from spanhook.store.ledger import MOST, Amounts, Caps, Expired, Ledger, Standing
 from spanhook.store.memory_frames import MemoryFrames
 from spanhook.store.memory_ledger import MemoryLedger
-from spanhook.store.opening import open_approvals, open_states
+from spanhook.store.opening import open_approvals, open_book, open_states
 from spanhook.store.outbox import Due, Outbox, Outcome, State
 from spanhook.store.rotating_file import RotatingFile
 from spanhook.store.sqlite_frames import SQLiteFrames
@@ -35,6 +35,7 @@ __all__ = [
     "Caps",
     "Due",
     "Entry",
+    "Expired",
     "FileReport",
     "Frame",
     "FrameMemory",

@@ -16,8 +16,14 @@ renewed: "weakref.WeakSet[Renewable]" = weakref.WeakSet()
 
 
 def _renew() -> None:
+    failed: list[BaseException] = []
     for store in list(renewed):
-        store.renew()
+        try:
+            store.renew()
+        except BaseException as error:  # the others are renewed, as they may share a lock with the parent
+            failed.append(error)
+    if failed:
+        raise BaseExceptionGroup("spanhook: stores", failed)
 
 
 after_fork("stores", _renew)

@@ -4,7 +4,7 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from operator import methodcaller
 
@@ -31,6 +31,7 @@ class SQLiteFile:
         schema: The statements that create them.
         busy_s: How long to wait for other processes.
         durable: Whether what is committed outlives a loss of power, at the cost of a wait for the disk at each commit.
+        upgrades: The statements that bring the tables of each earlier version to the next one.
     """
 
     def __init__(
@@ -42,10 +43,12 @@ class SQLiteFile:
         busy_s: float = 5.0,
         *,
         durable: bool = False,
+        upgrades: Mapping[int, Sequence[str]] | None = None,
     ) -> None:
         self._connection: sqlite3.Connection | None = None
         self.path = os.path.abspath(path)
         self._name, self._version, self._schema, self._busy_s = name, version, schema, busy_s
+        self._upgrades = upgrades or {}
         self._synchronous = "FULL" if durable else "NORMAL"
         self._lock = threading.RLock()
         self._opened: tuple[int, int] | None = None
@@ -131,6 +134,11 @@ class SQLiteFile:
                 for statement in self._schema:
                     connection.execute(statement)
                 connection.execute("INSERT INTO spanhook_schema VALUES (?, ?)", (self._name, self._version))
+            elif found[0] in self._upgrades:
+                for version in range(found[0], self._version):
+                    for statement in self._upgrades[version]:
+                        connection.execute(statement)
+                connection.execute("UPDATE spanhook_schema SET version = ? WHERE name = ?", (self._version, self._name))
             elif found[0] != self._version:
                 raise ConfigurationError(
                     f"{self.path!r} has version {found[0]!r} of what is kept as {self._name!r}, and this "

@@ -56,6 +56,10 @@ def parse_address(url: str, folder: str = "") -> Address:
         path = unquote(parts.path)[1:]
         if parts.netloc or not path or parts.query or parts.fragment:
             raise ConfigurationError(f"{url!r} names no SQLite file; write sqlite:///spanhook.db (three slashes)")
+        if path == ":memory:":
+            raise ConfigurationError(
+                f"{url!r} would be a file of that name; write memory:// for memory of this process"
+            )
         path = os.path.abspath(os.path.join(folder, path))
         return Address("sqlite", f"sqlite:///{path}", path, f"sqlite:///{path}")
     if scheme in ("redis", "rediss"):

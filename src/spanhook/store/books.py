@@ -3,7 +3,6 @@
 A call never waits for its settlement, and never fails because of it. While the store is away, settlements wait here.
 """
 
-import atexit
 import os
 import threading
 import weakref
@@ -15,14 +14,12 @@ from uuid import uuid4
 
 from spanhook.concurrency import OwnThread
 from spanhook.diagnostics import internal, log
-from spanhook.errors import ConfigurationError, StoreError
+from spanhook.errors import StoreError
 from spanhook.store._renewal import renewed
-from spanhook.store.addresses import parse_address
 from spanhook.store.ledger import Amounts, Caps, Ledger, Standing
-from spanhook.store.memory_ledger import MemoryLedger
 
 LEASE_S = 60.0
-"""How long a reservation outlives its process."""
+"""How long a reservation outlives its process where that is told by a clock alone."""
 MOST_WAITING = 100_000
 """Settlements that wait for a store that is away; more are dropped and counted."""
 RETRY_S = 1.0
@@ -94,7 +91,7 @@ class Book:
 
     Args:
         ledger: The ledger.
-        lease_s: Seconds that a reservation outlives the process.
+        lease_s: Seconds that a reservation outlives the process where that is told by a clock alone.
     """
 
     def __init__(self, ledger: Ledger, lease_s: float = LEASE_S) -> None:
@@ -244,54 +241,3 @@ class Book:
         self._thread = None
         if self._waiting or self._open:  # since the last look
             self._start()
-
-
-_books: dict[tuple[str, float], Book] = {}
-_opening = threading.Lock()
-
-
-def open_book(url: str, lease_s: float = LEASE_S) -> Book:
-    """The book of this process on the ledger at an address; the same one for the same address.
-
-    Args:
-        url: See ``parse_address``.
-        lease_s: Seconds that a reservation outlives the process.
-
-    Raises:
-        ConfigurationError: The address cannot be used, or a package is missing.
-    """
-    address = parse_address(url)
-    with _opening:
-        known = _books.get((address.url, lease_s))
-        if known is None:
-            known = _books[address.url, lease_s] = Book(_ledger(address.scheme, address.url, address.path), lease_s)
-        return known
-
-
-def _ledger(scheme: str, url: str, path: str) -> Ledger:
-    for (other, _), book in _books.items():
-        if other == url:
-            return book.ledger
-    if scheme == "sqlite":
-        from spanhook.store.sqlite_ledger import SQLiteLedger
-
-        if not os.path.isdir(os.path.dirname(path)):
-            raise ConfigurationError(f"{url}: there is no folder {os.path.dirname(path)!r}; create it")
-        return SQLiteLedger(path)
-    if scheme == "redis":
-        from spanhook.store.redis_ledger import RedisLedger
-
-        return RedisLedger(url)
-    if scheme == "postgresql":
-        raise ConfigurationError("budgets cannot be kept in PostgreSQL; write sqlite:///FILE, or redis://HOST")
-    return MemoryLedger()
-
-
-def _at_exit() -> None:
-    """Settle what waits before the process ends, unless the store is away."""
-    for book in list(_books.values()):
-        if book.waiting:
-            book.flush()
-
-
-atexit.register(_at_exit)

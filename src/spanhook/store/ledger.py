@@ -1,10 +1,15 @@
 """Ledgers: what has been spent from accounts, and what is reserved by calls under way.
 
 Amounts are whole numbers: tokens, and nano-dollars. A reservation is made before a call and settled with the actual
-amounts afterwards. If the process dies, it expires, and its amounts can be reserved again.
+amounts afterwards. It is its process's: nobody else gets its amounts while that may still spend them.
 """
 
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
+
+Expired = Literal["count", "free"]
+"""What becomes of a reservation that is not renewed, where nobody can know whether its process still lives: it counts
+as spent until that settles it, or others may reserve its amounts.
+"""
 
 MOST = 2**53 - 1
 """The largest amount: Redis computes with doubles, which are exact up to here (9 million dollars in nano-dollars)."""
@@ -46,7 +51,7 @@ class Standing(NamedTuple):
     Attributes:
         spent: What has been settled.
         reserved: What calls under way have reserved.
-        expired: How many reservations of dead processes this access has given back.
+        expired: How many reservations this access has taken from processes that have ended, or have not renewed them.
         granted: Whether the reservation that was asked for was made; true if none was.
     """
 
@@ -82,7 +87,8 @@ class Ledger(Protocol):
             reservation: An id, unique for all time.
             amounts: What to reserve.
             caps: The limits.
-            lease_s: Seconds after which the reservation expires unless it is renewed or settled.
+            lease_s: Seconds after which it expires unless it is renewed or settled, where it is not known whether its
+                process lives.
             until: When the account may be forgotten, in seconds since the epoch; ``None`` for never.
         """
         ...
@@ -95,7 +101,7 @@ class Ledger(Protocol):
         ...
 
     def extend(self, account: str, reservation: str, lease_s: float) -> None:
-        """Let a reservation live for another ``lease_s`` seconds. One that has expired is not made again."""
+        """Keep a reservation of this process for another ``lease_s`` seconds. One that has expired stays so."""
         ...
 
     def standing(self, account: str) -> Standing:

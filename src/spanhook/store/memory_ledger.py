@@ -19,7 +19,7 @@ MOST_SETTLED = 10_000
 class _Account:
     until: float | None
     spent: Amounts = field(default_factory=Amounts)
-    held: dict[str, tuple[Amounts, float]] = field(default_factory=dict[str, tuple[Amounts, float]])
+    held: dict[str, Amounts] = field(default_factory=dict[str, Amounts])
     settled: OrderedDict[str, float] = field(default_factory=OrderedDict[str, float])
 
 
@@ -46,17 +46,22 @@ class MemoryLedger:
             account.held = {}
 
     def reserve(
-        self, account: str, reservation: str, amounts: Amounts, caps: Caps, lease_s: float, until: float | None
+        self,
+        account: str,
+        reservation: str,
+        amounts: Amounts,
+        caps: Caps,
+        lease_s: float,  # noqa: ARG002 - it ends with the process
+        until: float | None,
     ) -> Standing:
         now = self._clock()
         with self._lock:
             found = self._of(account, until, now)
-            expired = _expire(found, now)
             others = _sum(found, but=reservation)
             granted = reservation not in found.settled and caps.allow(found.spent + others + amounts)
             if granted:
-                found.held[reservation] = amounts, now + lease_s
-            return Standing(found.spent, _sum(found), expired, granted)
+                found.held[reservation] = amounts
+            return Standing(found.spent, _sum(found), granted=granted)
 
     def settle(self, account: str, reservation: str, amounts: Amounts, until: float | None) -> Standing:
         now = self._clock()
@@ -69,24 +74,15 @@ class MemoryLedger:
                 found.settled[reservation] = now
                 found.held.pop(reservation, None)
                 found.spent += amounts
-            return Standing(found.spent, _sum(found), _expire(found, now))
+            return Standing(found.spent, _sum(found))
 
     def extend(self, account: str, reservation: str, lease_s: float) -> None:
-        now = self._clock()
-        with self._lock:
-            found = self._accounts.get(account)
-            held = None if found is None else found.held.get(reservation)
-            if found is not None and held is not None:
-                found.held[reservation] = held[0], now + lease_s
+        """Do nothing: what is in memory ends with the process, and never before."""
 
     def standing(self, account: str) -> Standing:
-        now = self._clock()
         with self._lock:
             found = self._accounts.get(account)
-            if found is None:
-                return Standing()
-            expired = _expire(found, now)
-            return Standing(found.spent, _sum(found), expired)
+            return Standing() if found is None else Standing(found.spent, _sum(found))
 
     def close(self) -> None:
         """Do nothing: what is in memory stays there."""
@@ -115,14 +111,7 @@ class MemoryLedger:
 
 def _sum(account: _Account, but: str = "") -> Amounts:
     total = Amounts()
-    for name, (amounts, _) in account.held.items():
+    for name, amounts in account.held.items():
         if name != but:
             total += amounts
     return total
-
-
-def _expire(account: _Account, now: float) -> int:
-    over = [name for name, (_, ends) in account.held.items() if ends < now]
-    for name in over:
-        del account.held[name]
-    return len(over)

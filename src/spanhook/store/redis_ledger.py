@@ -2,31 +2,64 @@
 
 Each method is one script, which Redis runs as a whole, by the server's own clock. The keys of an account are in one
 slot of a cluster.
+
+Nobody can know here whether a process still lives, so a reservation has a lease. One that is over counts as spent at
+what was reserved, until its process comes back and settles it: then the settlement replaces that, downwards too.
 """
 
 from typing import Any
 from urllib.parse import quote
 
+from spanhook.diagnostics import log
 from spanhook.store._redis_server import RedisServer
-from spanhook.store.ledger import MARGIN_S, REMEMBERED_S, Amounts, Caps, Standing
+from spanhook.store.ledger import MARGIN_S, REMEMBERED_S, Amounts, Caps, Expired, Standing
 
-# KEYS: the account (spent and reserved tokens and nano-dollars), reservations, when they end, which are settled.
+# KEYS: the account (spent and reserved tokens and nano-dollars), reservations, when their leases end, which are
+# settled, which count as spent until they are. Adding 0 makes 0 of -0, which is not an integer to Redis.
 _START = """
-local account, held, ends, settled = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local account, held, ends, settled, counted = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local expired = 0
 local function of(name) return tonumber(redis.call('HGET', account, name) or '0') end
-local function free(id)
-  local text = redis.call('HGET', held, id)
-  if not text then return end
-  local tokens, nano = string.match(text, '^(%d+) (%d+)$')
-  redis.call('HINCRBY', account, 'held_tokens', string.format('%.0f', 0 - tonumber(tokens)))
-  redis.call('HINCRBY', account, 'held_nano', string.format('%.0f', 0 - tonumber(nano)))
-  redis.call('HDEL', held, id)
-  redis.call('ZREM', ends, id)
+local function amounts(text)
+  local tokens, nano = string.match(text or '0 0', '^(%d+) (%d+)$')
+  return tonumber(tokens), tonumber(nano)
 end
-local over = redis.call('ZRANGEBYSCORE', ends, '-inf', '(' .. string.format('%.0f', now))
-for _, id in ipairs(over) do free(id) end
+local function add(kind, text, sign)
+  local tokens, nano = amounts(text)
+  redis.call('HINCRBY', account, kind .. 'tokens', string.format('%.0f', sign * tokens + 0))
+  redis.call('HINCRBY', account, kind .. 'nano', string.format('%.0f', sign * nano + 0))
+end
+local function take(id)
+  local text = redis.call('HGET', held, id)
+  if text then
+    add('held_', text, -1)
+    redis.call('HDEL', held, id)
+    redis.call('ZREM', ends, id)
+  end
+  return text
+end
+local function take_back(id)
+  local text = redis.call('HGET', counted, id)
+  if text then
+    if redis.call('EXISTS', account) == 1 then add('', text, -1) end
+    redis.call('HDEL', counted, id)
+  end
+end
+local function expire(counts)
+  local over = redis.call('ZRANGEBYSCORE', ends, '-inf', '(' .. string.format('%.0f', now))
+  expired = #over
+  for _, id in ipairs(over) do
+    local text = take(id)
+    if text and counts == '1' then
+      add('', text, 1)
+      redis.call('HSET', counted, id, text)
+    end
+  end
+  local left = redis.call('PTTL', account)
+  if expired > 0 and left > 0 then redis.call('PEXPIRE', counted, left) end
+end
 local function keep(forget)
   if forget == '' then
     for _, key in ipairs(KEYS) do redis.call('PERSIST', key) end
@@ -36,23 +69,24 @@ local function keep(forget)
 end
 local function answer(granted)
   local function text(name) return redis.call('HGET', account, name) or '0' end
-  return {text('tokens'), text('nano'), text('held_tokens'), text('held_nano'), #over, granted}
+  return {text('tokens'), text('nano'), text('held_tokens'), text('held_nano'), expired, granted}
 end
 """
 _RESERVE = f"""{_START}
-local id, tokens, nano, cap_tokens, cap_nano, lease, forget = unpack(ARGV)
-local own_tokens, own_nano = string.match(redis.call('HGET', held, id) or '0 0', '^(%d+) (%d+)$')
+local id, tokens, nano, cap_tokens, cap_nano, lease, forget, counts = unpack(ARGV)
+expire(counts)
+local own_tokens, own_nano = amounts(redis.call('HGET', held, id) or redis.call('HGET', counted, id))
 local function fits(spent, reserved, own, amount, cap)
-  return cap == '' or of(spent) + of(reserved) - tonumber(own) + tonumber(amount) <= tonumber(cap)
+  return cap == '' or of(spent) + of(reserved) - own + tonumber(amount) <= tonumber(cap)
 end
 local granted = not redis.call('ZSCORE', settled, id)
   and fits('tokens', 'held_tokens', own_tokens, tokens, cap_tokens)
   and fits('nano', 'held_nano', own_nano, nano, cap_nano)
 if granted then
-  free(id)
-  redis.call('HINCRBY', account, 'held_tokens', tokens)
-  redis.call('HINCRBY', account, 'held_nano', nano)
+  take(id)
+  take_back(id)
   redis.call('HSET', held, id, tokens .. ' ' .. nano)
+  add('held_', redis.call('HGET', held, id), 1)
   redis.call('ZADD', ends, string.format('%.0f', now + lease), id)
   keep(forget)
 end
@@ -62,9 +96,9 @@ _SETTLE = f"""{_START}
 local id, tokens, nano, remembered, forget = unpack(ARGV)
 redis.call('ZREMRANGEBYSCORE', settled, '-inf', string.format('%.0f', now - remembered))
 if redis.call('ZADD', settled, 'NX', string.format('%.0f', now), id) == 1 then
-  free(id)
-  redis.call('HINCRBY', account, 'tokens', tokens)
-  redis.call('HINCRBY', account, 'nano', nano)
+  take(id)
+  take_back(id)
+  add('', tokens .. ' ' .. nano, 1)
   keep(forget)
 end
 return answer(1)
@@ -75,7 +109,7 @@ if redis.call('HEXISTS', held, ARGV[1]) == 1 then
 end
 return answer(1)
 """
-_STANDING = f"{_START}\nreturn answer(1)\n"
+_STANDING = f"{_START}\nexpire(ARGV[1])\nreturn answer(1)\n"
 
 
 class RedisLedger:
@@ -83,6 +117,8 @@ class RedisLedger:
 
     Args:
         url: ``redis://`` or ``rediss://``.
+        expired: Whether reservations whose leases are over ``"count"`` as spent, or are ``"free"`` for others; these
+            may then spend what a process that was only stopped spends as well.
 
     Raises:
         ConfigurationError: The package ``redis`` is not installed, or the address cannot be used.
@@ -90,15 +126,17 @@ class RedisLedger:
 
     remote = True
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, expired: Expired = "count") -> None:
         self._server = RedisServer(url)
+        self._expired: Expired = expired
         self.shown = self._server.shown
 
     def reserve(
         self, account: str, reservation: str, amounts: Amounts, caps: Caps, lease_s: float, until: float | None
     ) -> Standing:
         limits = ["" if cap is None else cap for cap in caps]
-        return self._run(_RESERVE, account, reservation, *amounts, *limits, _ms(lease_s), _forgotten(until))
+        given = (*amounts, *limits, _ms(lease_s), _forgotten(until), self._counts)
+        return self._reported(self._run(_RESERVE, account, reservation, *given))
 
     def settle(self, account: str, reservation: str, amounts: Amounts, until: float | None) -> Standing:
         return self._run(_SETTLE, account, reservation, *amounts, _ms(REMEMBERED_S), _forgotten(until))
@@ -107,14 +145,28 @@ class RedisLedger:
         self._run(_EXTEND, account, reservation, _ms(lease_s))
 
     def standing(self, account: str) -> Standing:
-        return self._run(_STANDING, account)
+        return self._reported(self._run(_STANDING, account, self._counts))
 
     def close(self) -> None:
         self._server.close()
 
+    @property
+    def _counts(self) -> int:
+        return int(self._expired == "count")
+
+    def _reported(self, standing: Standing) -> Standing:
+        if standing.expired:
+            log.warning(
+                "spanhook: %s: %d reservations were not renewed in time; %s",
+                self.shown,
+                standing.expired,
+                "they count as spent until their processes report what was used" if self._counts else "they are free",
+            )
+        return standing
+
     def _run(self, script: str, account: str, *arguments: Any) -> Standing:
         prefix = f"spanhook:{{{quote(account, safe=':')}}}"
-        keys = [f"{prefix}:{part}" for part in ("account", "held", "ends", "settled")]
+        keys = [f"{prefix}:{part}" for part in ("account", "held", "ends", "settled", "counted")]
         tokens, nano, held_tokens, held_nano, expired, granted = self._server.run(script, keys, arguments)
         return Standing(
             Amounts(int(tokens), int(nano)), Amounts(int(held_tokens), int(held_nano)), int(expired), bool(granted)

@@ -1,9 +1,14 @@
-"""A ledger in an SQLite file, for the processes of one machine."""
+"""A ledger in an SQLite file, for the processes of one machine.
+
+A reservation is its process's for as long as that lives: no clock frees it.
+"""
 
 import time
 from collections.abc import Callable
 from sqlite3 import Connection
 
+from spanhook.diagnostics import log
+from spanhook.store._process_lock import ProcessLock
 from spanhook.store._sqlite_file import SQLiteFile
 from spanhook.store.ledger import MARGIN_S, REMEMBERED_S, Amounts, Caps, Standing
 
@@ -15,11 +20,17 @@ _SCHEMA = (
         name TEXT PRIMARY KEY, tokens INTEGER NOT NULL, nano INTEGER NOT NULL, until REAL) WITHOUT ROWID""",
     """CREATE TABLE spanhook_reservations (
         id TEXT PRIMARY KEY, account TEXT NOT NULL, tokens INTEGER NOT NULL, nano INTEGER NOT NULL,
-        ends REAL NOT NULL, settled INTEGER NOT NULL) WITHOUT ROWID""",
+        ends REAL NOT NULL, settled INTEGER NOT NULL, process TEXT NOT NULL DEFAULT '') WITHOUT ROWID""",
     "CREATE INDEX spanhook_reservations_by_account ON spanhook_reservations (account, settled)",
     "CREATE INDEX spanhook_reservations_by_end ON spanhook_reservations (settled, ends)",
     "CREATE INDEX spanhook_accounts_by_end ON spanhook_accounts (until)",
 )
+_UPGRADES = {
+    1: (
+        "DELETE FROM spanhook_reservations WHERE settled = 0",  # their processes cannot use the file any more
+        "ALTER TABLE spanhook_reservations ADD COLUMN process TEXT NOT NULL DEFAULT ''",
+    )
+}
 _HELD = (
     "SELECT COALESCE(SUM(tokens), 0), COALESCE(SUM(nano), 0) FROM spanhook_reservations "
     "WHERE account = ? AND settled = 0"
@@ -37,19 +48,27 @@ class SQLiteLedger:
     remote = True
 
     def __init__(self, path: str, clock: Callable[[], float] = time.time) -> None:
-        self._file = SQLiteFile(path, "ledger", 1, _SCHEMA, BUSY_S)
+        self._file = SQLiteFile(path, "ledger", 2, _SCHEMA, BUSY_S, upgrades=_UPGRADES)
+        self._lock = ProcessLock(self._file.path)
         self._clock = clock
         self._purged = 0.0
         self.shown = f"sqlite:///{self._file.path}"
 
     def reserve(
-        self, account: str, reservation: str, amounts: Amounts, caps: Caps, lease_s: float, until: float | None
+        self,
+        account: str,
+        reservation: str,
+        amounts: Amounts,
+        caps: Caps,
+        lease_s: float,  # noqa: ARG002 - a process that lives needs none
+        until: float | None,
     ) -> Standing:
         now = self._clock()
         with self._file.transaction() as connection:
+            process = self._lock.hold()
             self._purge(connection, now)
             spent = _opened(connection, account, until)
-            expired = _expire(connection, account, now)
+            expired = self._expire(connection, account)
             held = Amounts(*connection.execute(_HELD, (account,)).fetchone())
             own = connection.execute(
                 "SELECT tokens, nano, settled FROM spanhook_reservations WHERE id = ?", (reservation,)
@@ -60,23 +79,22 @@ class SQLiteLedger:
             granted = not is_settled and caps.allow(spent + others + amounts)
             if granted:
                 connection.execute(
-                    "INSERT OR REPLACE INTO spanhook_reservations VALUES (?, ?, ?, ?, ?, 0)",
-                    (reservation, account, *amounts, now + lease_s),
+                    "INSERT OR REPLACE INTO spanhook_reservations VALUES (?, ?, ?, ?, ?, 0, ?)",
+                    (reservation, account, *amounts, now, process),
                 )
                 held = others + amounts
-        return Standing(spent, held, expired, granted)
+        return self._reported(Standing(spent, held, expired, granted))
 
     def settle(self, account: str, reservation: str, amounts: Amounts, until: float | None) -> Standing:
         now = self._clock()
         with self._file.transaction() as connection:
             spent = _opened(connection, account, until)
-            expired = _expire(connection, account, now)
             known = connection.execute(
                 "SELECT 1 FROM spanhook_reservations WHERE id = ? AND settled = 1", (reservation,)
             ).fetchone()
             if known is None:
                 connection.execute(
-                    "INSERT OR REPLACE INTO spanhook_reservations VALUES (?, ?, ?, ?, ?, 1)",
+                    "INSERT OR REPLACE INTO spanhook_reservations VALUES (?, ?, ?, ?, ?, 1, '')",
                     (reservation, account, *amounts, now + REMEMBERED_S),
                 )
                 spent += amounts
@@ -84,35 +102,69 @@ class SQLiteLedger:
                     "UPDATE spanhook_accounts SET tokens = ?, nano = ? WHERE name = ?", (*spent, account)
                 )
             held = Amounts(*connection.execute(_HELD, (account,)).fetchone())
-        return Standing(spent, held, expired)
+        return Standing(spent, held)
 
-    def extend(self, account: str, reservation: str, lease_s: float) -> None:  # noqa: ARG002 - ids are unique
-        with self._file.transaction() as connection:
-            connection.execute(
-                "UPDATE spanhook_reservations SET ends = ? WHERE id = ? AND settled = 0",
-                (self._clock() + lease_s, reservation),
-            )
+    def extend(self, account: str, reservation: str, lease_s: float) -> None:  # noqa: ARG002 - the process lives
+        if not self._lock.is_held():  # somebody has deleted the file
+            with self._file.transaction():
+                self._lock.hold()
 
     def standing(self, account: str) -> Standing:
         with self._file.transaction() as connection:
             row = connection.execute("SELECT tokens, nano FROM spanhook_accounts WHERE name = ?", (account,)).fetchone()
-            expired = _expire(connection, account, self._clock())
+            expired = self._expire(connection, account)
             held = Amounts(*connection.execute(_HELD, (account,)).fetchone())
-        return Standing(Amounts(*row) if row else Amounts(), held, expired)
+        return self._reported(Standing(Amounts(*row) if row else Amounts(), held, expired))
 
     def close(self) -> None:
         self._file.close()
 
+    def _expire(self, connection: Connection, account: str) -> int:
+        """Free what processes that have ended had reserved from an account; returns how many reservations."""
+        processes = connection.execute(
+            "SELECT DISTINCT process FROM spanhook_reservations WHERE account = ? AND settled = 0", (account,)
+        ).fetchall()
+        return sum(
+            connection.execute(
+                "DELETE FROM spanhook_reservations WHERE account = ? AND settled = 0 AND process = ?",
+                (account, process),
+            ).rowcount
+            for (process,) in processes
+            if self._lock.has_ended(process)
+        )
+
+    def _reported(self, standing: Standing) -> Standing:
+        if standing.expired:
+            log.warning(
+                "spanhook: %s: %d reservations are free again, as their processes have ended",
+                self.shown,
+                standing.expired,
+            )
+        return standing
+
     def _purge(self, connection: Connection, now: float) -> None:
-        """Once a minute, forget what nobody will ask for: settled reservations, and accounts whose time is over."""
-        if now < self._purged + _PURGE_S:
+        """Once a minute, forget what nobody will ask for: settled reservations, accounts whose time is over, and files
+        of processes that have ended.
+        """
+        if self._purged <= now < self._purged + _PURGE_S:  # a clock that was set back does not stop it
             return
         connection.execute("DELETE FROM spanhook_reservations WHERE settled = 1 AND ends < ?", (now,))
+        processes = connection.execute(
+            "SELECT DISTINCT process FROM spanhook_reservations WHERE settled = 0"
+        ).fetchall()
+        for (process,) in processes:
+            if self._lock.has_ended(process):
+                connection.execute(
+                    "DELETE FROM spanhook_reservations WHERE settled = 0 AND process = ? AND account IN "
+                    "(SELECT name FROM spanhook_accounts WHERE until < ?)",
+                    (process, now - MARGIN_S),
+                )
         connection.execute(
             "DELETE FROM spanhook_accounts WHERE until < ? AND NOT EXISTS (SELECT 1 FROM spanhook_reservations "
             "WHERE account = spanhook_accounts.name AND settled = 0)",
             (now - MARGIN_S,),
         )
+        self._lock.clean()
         self._purged = now
 
 
@@ -125,9 +177,3 @@ def _opened(connection: Connection, account: str, until: float | None) -> Amount
     return Amounts(
         *connection.execute("SELECT tokens, nano FROM spanhook_accounts WHERE name = ?", (account,)).fetchone()
     )
-
-
-def _expire(connection: Connection, account: str, now: float) -> int:
-    return connection.execute(
-        "DELETE FROM spanhook_reservations WHERE account = ? AND settled = 0 AND ends < ?", (account, now)
-    ).rowcount

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 
 from spanhook.gating import NEUTRAL, Looser
 from spanhook.hooks._settings import Conflict, SettingsModel
-from spanhook.store import LEASE_S, MOST
+from spanhook.store import LEASE_S, MOST, Expired
 
 Per = Literal["run", "session", "user", "tenant", "all"]
 Window = Literal["hour", "day", "month", "total"]
@@ -47,7 +47,15 @@ class Config(SettingsModel):
         default="operation", description="What is refused: this call, or also everything else in its run."
     )
     lease: Annotated[float, NEUTRAL] = Field(
-        default=LEASE_S, ge=1, le=86400, description="Seconds after which the reservations of a dead process are freed."
+        default=LEASE_S,
+        ge=1,
+        le=86400,
+        description="Redis: seconds after which a reservation expires that its process has not renewed.",
+    )
+    expired: Annotated[Expired, Looser(("count", "free"))] = Field(
+        default="count",
+        description="Redis: an expired reservation counts as spent until its process reports what was used (count), "
+        "or others may spend it (free).",
     )
     store: str = Field(
         default="memory://",

@@ -15,7 +15,7 @@ from spanhook.hooks.budget._estimate import estimate
 from spanhook.hooks.budget._refusing import refusal_facts, refusal_reason
 from spanhook.hooks.budget._windows import KEPT_S, Period, period_at
 from spanhook.model import NANO, Identity, Operation
-from spanhook.store import LEASE_S, Amounts, Caps, Reservation, in_worker, may_wait, open_book
+from spanhook.store import LEASE_S, Amounts, Caps, Expired, Reservation, in_worker, may_wait, open_book
 from spanhook.store import Standing as Account
 
 _LONGEST_WAIT_S = 1.0
@@ -61,7 +61,9 @@ class Budget(Hook):
         reason: The reason that the caller gets.
         status_code: The HTTP status of a refusal.
         scope: What is refused: this ``"operation"``, or also everything else in its ``"run"``.
-        lease: Seconds after which the reservations of a dead process are freed.
+        lease: On Redis, seconds after which a reservation expires that its process has not renewed.
+        expired: On Redis, what becomes of it then: it counts as spent until its process reports what was used
+            (``"count"``), or others may spend it (``"free"``).
         store: Where it is kept: ``memory://``, ``sqlite:///FILE`` or ``redis://HOST``.
 
     Raises:
@@ -92,6 +94,7 @@ class Budget(Hook):
         status_code: int = 429,
         scope: Any = "operation",
         lease: float = LEASE_S,
+        expired: Expired = "count",
         store: str = "memory://",
         clock: Callable[[], float] = lambda: time.time(),  # noqa: PLW0108 - which a replay exchanges
     ) -> None:
@@ -108,6 +111,7 @@ class Budget(Hook):
             "status_code": status_code,
             "scope": scope,
             "lease": lease,
+            "expired": expired,
             "store": store,
         }
         self._config: Config = validated(Config, given, "budget")
@@ -115,13 +119,13 @@ class Budget(Hook):
         self._caps = Caps(tokens, None if usd is None else round(usd * NANO))
         self._clock = clock
         self._key = f"spanhook.budget.{id(self):x}"
-        self._book = open_book(store, lease)
+        self._book = open_book(store, lease, expired)
         self._highest: dict[str, tuple[float | None, float]] = {}
         measures = Measures("budget")
         self._tokens = measures.counter(semconv.METRIC_BUDGET_TOKENS, "{token}", "Tokens counted against a budget")
         self._cost = measures.counter(semconv.METRIC_BUDGET_COST, "USD", "Money counted against a budget")
         self._expired = measures.counter(
-            semconv.METRIC_BUDGET_EXPIRED, "{reservation}", "Reservations of processes that died"
+            semconv.METRIC_BUDGET_EXPIRED, "{reservation}", "Reservations of processes that ended or did not renew them"
         )
         self._utilization = measures.watched(
             semconv.METRIC_BUDGET_UTILIZATION, "1", "The highest share of a budget that anyone has used", self._shares
@@ -185,6 +189,7 @@ class Budget(Hook):
         """
         account, period = self._account(identity or Identity(), "enforce", asking=True)
         found = self._book.ledger.standing(account)
+        self._count_expired(found)
         spent, held = found.spent, found.reserved
         return Standing(spent.tokens, spent.nano / NANO, held.tokens, held.nano / NANO, period.ends)
 
@@ -300,12 +305,15 @@ class Budget(Hook):
         """Record how the budget stands."""
         if account is None or reservation.account.split(":", 3)[2] == _SHADOW:
             return
-        if account.expired:
-            self._expired(account.expired, {semconv.HOOK: self.name})
+        self._count_expired(account)
         spent, caps = account.spent, self._caps
         for unit, used, cap in (("token", spent.tokens, caps.tokens), ("usd", spent.nano, caps.nano)):
             if cap is not None and used / cap > self._share(unit) and not self._is_over(reservation.until):
                 self._highest[unit] = reservation.until, used / cap
+
+    def _count_expired(self, account: Account) -> None:
+        if account.expired:
+            self._expired(account.expired, {semconv.HOOK: self.name})
 
     def _is_over(self, until: float | None) -> bool:
         return until is not None and self._clock() >= until
