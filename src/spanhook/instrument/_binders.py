@@ -33,7 +33,10 @@ def binder(entry: Entry, operations: dict[int, Operations], missing: Callable[[]
         if entry.around:
             around = load(entry.around)
             return lambda owner, name: Telling(owner, name, wanted, around, hold, is_async=is_async)
-        return lambda owner, name: OnDemand(owner, name, wanted, held_back(hold, is_async=is_async))
+        holds = held_back(hold, is_async=is_async)
+        if entry.overrides:
+            return lambda owner, name: FamilyOnDemand(owner, name, wanted, holds, ())
+        return lambda owner, name: OnDemand(owner, name, wanted, holds)
     if isinstance(entry, Block):
         drives = driven(entry)
         if not entry.wanted:

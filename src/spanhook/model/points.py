@@ -289,6 +289,7 @@ class Outlet:
         around: Called with ``(function, args, kwargs)`` in its place, as ``module:function``, whether wanted or not;
             but not if its first argument, the callbacks, is empty: the function then does nothing, and is not called.
         is_async: It is a coroutine function.
+        overrides: It is the method of subclasses that override it, present and future.
         optional: Missing in some supported versions.
     """
 
@@ -298,6 +299,7 @@ class Outlet:
     hold: str
     around: str = ""
     is_async: bool = False
+    overrides: bool = False
     optional: bool = False
 
     def __str__(self) -> str:

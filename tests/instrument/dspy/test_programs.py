@@ -1,9 +1,12 @@
 """DSPy's programs: its cache, its adapters' fallbacks, its agents, and one count for all layers."""
 
+import asyncio
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
+from dspy.clients.cache import Cache
 
 import spanhook
 from spanhook import Hooks, Operation, Reject
@@ -47,6 +50,27 @@ def test_an_answer_from_the_cache_is_gated_and_counts_no_tokens(lm: Any, body: B
     with pytest.raises(Reject, match="Not today"):
         lm("Is this cached?")
     assert body.runs == 1
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["called", "acalled"])
+@pytest.mark.parametrize("does", ["replaces", "refuses", "looks"])
+def test_what_a_hook_replaces_or_refuses_is_not_kept_in_the_cache(
+    lm: Any, body: Body, hooks: Hooks, monkeypatch: pytest.MonkeyPatch, does: str, is_async: bool
+) -> None:
+    monkeypatch.setattr(dspy, "cache", Cache(enable_disk_cache=False, enable_memory_cache=True, disk_cache_dir=""))
+
+    @hooks.after("llm.call")
+    def decide(op: Operation) -> None:
+        if does == "refuses":
+            raise Reject("Not this")
+        if does == "replaces":
+            op.respond("[hidden]")
+
+    spanhook.instrument(hooks)
+    for _ in range(2):
+        with pytest.raises(Reject) if does == "refuses" else nullcontext():
+            asyncio.run(lm.acall("Is this kept?")) if is_async else lm("Is this kept?")
+    assert (len(dspy.cache.memory_cache), body.runs) == ((1, 1) if does == "looks" else (0, 2))
 
 
 def test_a_refused_call_is_not_tried_again_by_another_adapter(lm: Any, body: Body, hooks: Hooks) -> None:

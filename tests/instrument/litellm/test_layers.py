@@ -1,5 +1,7 @@
 """LiteLLM below LangChain, its cache, and its functions that refuse and answer in the same way."""
 
+import asyncio
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -47,6 +49,48 @@ def test_an_answer_from_the_cache_has_used_nothing(server: OpenAIServer, to_open
     assert len(server.requests) == 1
     first, second = (op.usage for op in seen.operations)
     assert (first.total_tokens, second.total_tokens, second.cost_usd) == (28, 0, 0)
+
+
+@pytest.mark.parametrize("way", ["completion", "acompletion", "stream", "astream"])
+@pytest.mark.parametrize("does", ["replaces", "refuses", "looks"])
+def test_what_a_hook_replaces_or_refuses_is_not_kept_in_the_cache(
+    server: OpenAIServer, to_openai: dict[str, Any], way: str, does: str
+) -> None:
+    caching = pytest.importorskip("litellm.caching.caching", reason="LiteLLM's cache needs what its proxy needs")
+    litellm.cache = caching.Cache(type="local")
+    hooks = Hooks()
+
+    @hooks.after("llm.call", stream="buffer")
+    def decide(op: Operation) -> None:
+        if does == "refuses":
+            raise Reject("Not this")
+        if does == "replaces":
+            op.respond("[hidden]")
+
+    async def later() -> None:
+        if way == "acompletion":
+            await litellm.acompletion(**to_openai)
+        else:
+            async for _ in await litellm.acompletion(**to_openai, stream=True):
+                pass
+        for _ in range(20):  # it writes in tasks of its own
+            await asyncio.sleep(0)
+
+    def ask() -> None:
+        if way == "completion":
+            litellm.completion(**to_openai)
+        elif way == "stream":
+            list(litellm.completion(**to_openai, stream=True))
+        else:
+            renew()
+            run(later())
+
+    with recorder(hooks):
+        for _ in range(2):
+            with pytest.raises(Reject) if does == "refuses" else nullcontext():
+                ask()
+    kept = len(litellm.cache.cache.cache_dict)
+    assert (kept, len(server.requests)) == ((1, 1) if does == "looks" else (0, 2))
 
 
 @pytest.mark.parametrize(

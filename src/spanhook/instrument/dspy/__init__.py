@@ -114,6 +114,12 @@ class DSPyInstrumentor(Instrumentor):
         ),
         *_attempts(),
         *_outlets(),
+        Outlet(
+            module="dspy.clients.cache",
+            name="Cache.put",
+            wanted="spanhook.instrument.caches:always",
+            hold="spanhook.instrument.caches:hold",
+        ),
         Signal(
             module="dspy.clients.base_lm",
             name="BaseLM._process_lm_response",

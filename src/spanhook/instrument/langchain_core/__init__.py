@@ -47,6 +47,17 @@ def _inner(module: str, name: str) -> InnerStream:
     )
 
 
+def _cache(name: str, hold: str, *, is_async: bool = False) -> Outlet:
+    return Outlet(
+        module="langchain_core.caches",
+        name=name,
+        wanted="spanhook.instrument.caches:always",
+        hold=f"spanhook.instrument.caches:{hold}",
+        is_async=is_async,
+        overrides=True,
+    )
+
+
 def _body(name: str) -> Receiver:
     """Where a tool's body receives what the tool's schema has made of the arguments."""
     return Receiver(
@@ -96,6 +107,8 @@ class LangChainInstrumentor(Instrumentor):
         _inner(_CHAT, "BaseChatModel._astream"),
         _inner(_TEXT, "BaseLLM._stream"),
         _inner(_TEXT, "BaseLLM._astream"),
+        _cache("BaseCache.update", "hold"),
+        _cache("BaseCache.aupdate", "ahold", is_async=True),
         Outlet(
             module=_CALLBACKS,
             name="handle_event",

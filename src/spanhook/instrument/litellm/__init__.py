@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from spanhook.instrument.instrumentor import Instrumentor
 from spanhook.instrument.layers import LITELLM
-from spanhook.model import Attempts, Point, Signal
+from spanhook.model import Attempts, Outlet, Point, Signal
 
 _HERE = "spanhook.instrument.litellm"
 
@@ -100,6 +100,16 @@ def _signal(place: str, before: str) -> Signal:
     return Signal(module=f"litellm.{module}", name=name, before=f"{_HERE}.{before}", optional=True)
 
 
+def _cache(name: str, hold: str, *, is_async: bool = False) -> Outlet:
+    return Outlet(
+        module="litellm.caching.caching_handler",
+        name=f"LLMCachingHandler.{name}",
+        wanted="spanhook.instrument.caches:always",
+        hold=f"spanhook.instrument.caches:{hold}",
+        is_async=is_async,
+    )
+
+
 _AGENTS = (
     _point("harness.runtime:AsyncSession.turn_events", "harness:TURN", "harness:turn_chosen", mode="astream"),
     _point("harness.endpoint:ModelEndpoint._invoke_sdk", "harness:TURN", "harness:served"),
@@ -144,6 +154,8 @@ class LiteLLMInstrumentor(Instrumentor):
         *_attempts(),
         *_AGENTS,
         *_TOOLS,
+        _cache("sync_set_cache", "hold"),
+        _cache("async_set_cache", "ahold", is_async=True),
         Signal(
             module="litellm.litellm_core_utils.asyncify",
             name="run_async_function",
