@@ -13,7 +13,7 @@ from typing import Any
 from spanhook.gating import Registry
 from spanhook.model import Record, current
 
-_KINDS = frozenset(("llm.call", "embeddings.create", "tool.execute"))
+_KINDS = frozenset(("llm.call", "embeddings.create", "tool.execute", "mcp.resource.read"))
 """What answers with what is cached. What contains such calls caches other things meanwhile."""
 
 Write = Callable[[bool], Any]

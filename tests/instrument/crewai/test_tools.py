@@ -87,6 +87,23 @@ def test_a_refusal_is_not_cached(llm: type[Own], hooks: Hooks) -> None:
 
 
 @BOTH
+@pytest.mark.parametrize("does", ["replaces", "looks"])
+def test_a_result_that_a_hook_replaces_is_not_cached(llm: type[Own], hooks: Hooks, does: str) -> None:
+    body = Body()
+
+    @hooks.after("tool.execute", agents={"helper"})
+    def hide(op: Operation) -> None:
+        if does == "replaces":
+            op.respond("hidden")
+
+    spanhook.instrument(hooks)
+    output = two(llm, body).kickoff(INPUTS)
+    answers = [one.raw.rpartition("Answer: ")[2] for one in output.tasks_output]
+    assert answers == (["hidden", FOUND] if does == "replaces" else [FOUND, FOUND])
+    assert body.runs == (2 if does == "replaces" else 1)
+
+
+@BOTH
 def test_a_rewrite_is_looked_up_in_the_cache(llm: type[Own], hooks: Hooks) -> None:
     body = Body()
     hooks.before("tool.execute", agents={"second"})(lambda op: op.replace(arguments={"query": "coffee"}))

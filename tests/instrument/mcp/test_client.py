@@ -1,6 +1,7 @@
 """Clients: what is sent, what is not, what hooks may make of it, and what is recorded."""
 
 from collections.abc import Awaitable
+from contextlib import nullcontext
 from typing import Any
 
 import anyio
@@ -439,6 +440,7 @@ def test_progress_is_passed_on() -> None:
 
 if not FIRST:
     from mcp import Client
+    from mcp.client.caching import CacheConfig, InMemoryResponseCacheStore
     from mcp.server.lowlevel import Server
 
     def _asking_once(ran: list[Any]) -> Any:
@@ -496,6 +498,31 @@ if not FIRST:
         with recorder(hooks):
             run(main)
         assert calls == ["doc://a"] * 2
+
+    @pytest.mark.parametrize("refuses", [True, False])
+    def test_what_a_hook_refuses_is_not_kept_in_the_cache(refuses: bool) -> None:
+        hooks, sizes = Hooks(), list[int]()
+
+        @hooks.after("mcp.resource.read", outermost=True)
+        def decide(_op: Operation) -> None:
+            if refuses:
+                raise Reject("Not this")
+
+        async def on_read(_context: Any, params: Any) -> Any:
+            content = TYPES.TextResourceContents(uri=params.uri, text="a")
+            return TYPES.ReadResourceResult(contents=[content], ttl_ms=60_000)
+
+        async def main() -> Any:
+            store, server = InMemoryResponseCacheStore(), Server("keeping", on_read_resource=on_read)
+            cache = CacheConfig(store=store, partition="a", target_id="shop")
+            async with Client(server, cache=cache, mode="2026-07-28") as client:
+                with pytest.raises(Reject) if refuses else nullcontext():
+                    await client.read_resource("doc://a")
+                sizes.append(len(store._entries))
+
+        with recorder(hooks):
+            run(main)
+        assert sizes == [0 if refuses else 1]
 
     def test_a_client_that_is_not_connected() -> None:
         async def main() -> Any:

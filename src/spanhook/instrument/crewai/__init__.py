@@ -78,7 +78,12 @@ class CrewAIInstrumentor(Instrumentor):
         _point(
             "tools.agent_tools.base_agent_tools:BaseAgentTool._execute", "delegations:DELEGATION", "delegations:chosen"
         ),
-        _signal("agents.cache.cache_handler:CacheHandler.add", "delegations:cached"),
+        Outlet(
+            module="crewai.agents.cache.cache_handler",
+            name="CacheHandler.add",
+            wanted="spanhook.instrument.caches:always",
+            hold=f"{_HERE}.delegations:hold",
+        ),
         _signal("agent.core:Agent._check_execution_error", "refusals:failed"),
         _signal("llms.base_llm:BaseLLM._track_token_usage_internal", "responses:counted"),
         _signal(

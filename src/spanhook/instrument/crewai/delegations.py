@@ -4,9 +4,11 @@ The other agent's task is an operation inside of this one, which is inside of th
 returns, so the model is told of it and goes on. Versions that cache what these tools return do not cache that.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from spanhook import semconv
+from spanhook.instrument import caches
 from spanhook.instrument.crewai.arguments import CACHED
 from spanhook.instrument.crewai.arguments import DELEGATED as CALL
 from spanhook.instrument.crewai.runs import PROVIDER, name_of, run_output, text_of
@@ -63,11 +65,9 @@ def delegation_rejected(instance: Any, args: Args, kwargs: Kwargs, reason: str) 
     return Refusal(f"Hand-off to {name_of(_coworker(instance, args, kwargs))} rejected: {reason}")
 
 
-def cached(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
-    """The cache of tools' results was given one: nothing is kept of a refusal, which holds for one call."""
-    if not isinstance(CACHED.given(args, kwargs, "output"), Refusal):
-        return args, kwargs
-    return CACHED.having(args, kwargs, output=None)
+def hold(write: Callable[..., Any], args: Args, kwargs: dict[str, Any]) -> bool:
+    """Whether the cache of tools' results does not get one now: never a refusal, which holds for one call."""
+    return isinstance(CACHED.given(args, kwargs, "output"), Refusal) or caches.hold(write, args, kwargs)
 
 
 DELEGATION = Adapter(

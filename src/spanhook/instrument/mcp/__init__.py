@@ -5,7 +5,7 @@ request is answered, whoever put the handler there, and where a tool's function 
 """
 
 from spanhook.instrument.instrumentor import Instrumentor
-from spanhook.model import Lookup, Point, Receiver
+from spanhook.model import Lookup, Outlet, Point, Receiver
 
 _HERE = "spanhook.instrument.mcp"
 
@@ -57,6 +57,14 @@ class MCPInstrumentor(Instrumentor):
         _client("mcp.client.client", "Client.call_tool", "CALL_TOOL", optional=True),
         _client("mcp.client.client", "Client.read_resource", "READ_RESOURCE", optional=True),
         _client("mcp.client.client", "Client.get_prompt", "GET_PROMPT", optional=True),
+        Outlet(
+            module="mcp.client.caching",
+            name="ClientResponseCache.write",
+            wanted="spanhook.instrument.caches:always",
+            hold="spanhook.instrument.caches:ahold",
+            is_async=True,
+            optional=True,
+        ),
         Point(
             module="mcp.server.runner",
             name="ServerRunner._on_request",
