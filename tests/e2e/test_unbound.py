@@ -17,7 +17,7 @@ from tests.standin import BY_NAME, library
 
 pytestmark = pytest.mark.e2e
 
-IN_USE, IMPORTABLE = "dashscope", "fastmcp"
+IN_USE, IMPORTABLE = "dashscope", "agno"
 UNBOUND = {(IN_USE, semconv.STATE_UNBOUND), (IMPORTABLE, semconv.STATE_IMPORTABLE)}
 
 

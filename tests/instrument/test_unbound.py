@@ -1,5 +1,6 @@
 """Agent libraries that are in use and not bound: told of once, refused where strict, never made slower or broken."""
 
+import asyncio
 import importlib
 import importlib.util
 import logging
@@ -20,8 +21,8 @@ from spanhook import ConfigurationError, Hooks, RequirementError, Settings, Unbo
 from spanhook.diagnostics import internal
 from spanhook.instrument import INSTRUMENTORS, KNOWN, Declaration, Instrumentor, version, watch
 from spanhook.instrument._reimports import reimports
-from spanhook.instrument.known import BEDROCK
-from spanhook.instrument.unbound import spec_of
+from spanhook.instrument.known import BEDROCK, FASTMCP
+from spanhook.instrument.unbound import Unbound, libraries, spec_of, version_in_use
 from spanhook.model import Point
 from tests.config.test_instrumenting import in_force
 from tests.standin import BY_NAME, distribution, library, package
@@ -102,7 +103,8 @@ def test_libraries_that_are_imported_later_are_told_of_once(folder: Path, told: 
     for known in KNOWN:
         for module in known.modules or ():
             importlib.import_module(module)
-        if known is BEDROCK:
+        if known in (BEDROCK, FASTMCP):
+            assert told() == []
             continue
         (said,) = told()
         bypass = f"spanhook: {known.library} 1.2.3 is imported but not bound: {known.bypass.what} bypass spanhook; "
@@ -122,7 +124,7 @@ def test_libraries_that_are_imported_already_are_told_of_once(folder: Path, told
     spanhook.uninstrument()
     spanhook.instrument()
 
-    names = [f"spanhook: {known.library} 1.2.3" for known in KNOWN if known is not BEDROCK]
+    names = [f"spanhook: {known.library} 1.2.3" for known in KNOWN if known not in (BEDROCK, FASTMCP)]
     assert [one.partition(" is ")[0] for one in told()] == names
 
 
@@ -133,6 +135,17 @@ def test_without_a_distribution_the_version_is_unknown(folder: Path, told: Told)
     importlib.import_module("ollama")
 
     assert [one[:47] for one in told()] == ["spanhook: ollama (of unknown version) is import"]
+
+
+def test_the_version_is_that_of_the_distribution_that_has_the_module(folder: Path) -> None:
+    [dspy] = [known for known in libraries() if known.library == "dspy"]
+    before = version_in_use(dspy)
+    distribution(folder, "dspy-ai")
+    (folder / "dspy_ai-1.2.3.dist-info" / "top_level.txt").write_text("dspy\n")
+
+    assert (before, version(dspy), version_in_use(dspy)) == ("", "", "1.2.3")
+    warning = Unbound(dspy, version_in_use(dspy)).warning
+    assert f"; install {INSTRUMENTORS['dspy'].requirement}, or accept it" in warning
 
 
 def test_metadata_that_cannot_be_read_breaks_no_import(folder: Path, told: Told) -> None:
@@ -454,6 +467,59 @@ def test_strict_refuses_a_client_of_bedrock(loader: Any, told: Told) -> None:
     spanhook.instrument(settings=Settings(strict=True, allow=["bedrock_agents"]))
 
 
+# ----------------------------------------------------------------------------------- FastMCP
+
+TOOL = """
+class FunctionTool:
+    async def run(self, arguments):
+        return arguments
+"""
+
+
+@pytest.fixture
+def call(folder: Path) -> Callable[[], Any]:
+    """Calls a tool of a library that has the name and the functions of FastMCP."""
+    library(folder, FASTMCP)
+    package(folder, "fastmcp.tools")
+    (folder / "fastmcp" / "tools" / "function_tool.py").write_text(TOOL)
+
+    def called() -> Any:
+        tool = importlib.import_module("fastmcp.tools.function_tool").FunctionTool()
+        return asyncio.run(tool.run({"amount": 1}))
+
+    return called
+
+
+def test_fastmcp_counts_once_a_tool_is_called_without_a_gate(call: Callable[[], Any], told: Told) -> None:
+    spanhook.instrument()
+    with spanhook.operation("tool.execute", "add"):
+        assert call() == {"amount": 1}
+    assert (told(), watch.in_use(), importable()) == ([], [], [])
+
+    for _ in range(2):
+        with spanhook.operation("agent.invoke", "desk"):
+            assert call() == {"amount": 1}
+
+    (said,) = told()
+    assert "fastmcp 1.2.3 is imported but not bound: its tools, where they are called without a request" in said
+    assert [one.known.library for one in watch.in_use()] == ["fastmcp"]
+
+
+def test_fastmcp_counts_where_mcp_is_not_bound(
+    call: Callable[[], Any], told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(INSTRUMENTORS, "mcp")
+    spanhook.instrument()
+    importlib.import_module("fastmcp")
+    assert [one.partition(" is ")[0] for one in told()] == ["spanhook: fastmcp 1.2.3"]
+
+
+def test_strict_refuses_fastmcp(call: Callable[[], Any]) -> None:
+    spanhook.instrument(settings=STRICT)
+    with pytest.raises(UnboundError, match=r"the import of fastmcp"):
+        call()
+
+
 # ----------------------------------------------------------------------------------- the gauge
 
 
@@ -470,19 +536,19 @@ def points(metrics: Any) -> set[tuple[str, str, str]]:
 
 @pytest.mark.slow
 def test_points_tell_what_is_in_use_and_what_could_be(folder: Path) -> None:
-    for name in ("dashscope", "fastmcp", "huggingface_hub"):
+    for name in ("dashscope", "agno", "huggingface_hub"):
         library(folder, BY_NAME[name])
     metrics = reader()
-    before = {one for one in points_of_here() if one[0] not in ("dashscope", "fastmcp", "huggingface_hub")}
+    before = {one for one in points_of_here() if one[0] not in ("dashscope", "agno", "huggingface_hub")}
     spanhook.instrument(meter_provider=MeterProvider([metrics], shutdown_on_exit=False))
 
-    assert points(metrics) - before == {("dashscope", "1.2.3", "importable"), ("fastmcp", "1.2.3", "importable")}
+    assert points(metrics) - before == {("dashscope", "1.2.3", "importable"), ("agno", "1.2.3", "importable")}
     importlib.import_module("dashscope")
-    assert points(metrics) - before == {("dashscope", "1.2.3", "unbound"), ("fastmcp", "1.2.3", "importable")}
+    assert points(metrics) - before == {("dashscope", "1.2.3", "unbound"), ("agno", "1.2.3", "importable")}
     importlib.import_module("huggingface_hub.inference._client")
     assert ("huggingface_hub", "1.2.3", "unbound") in points(metrics)
 
-    spanhook.instrument(settings=Settings(allow=["dashscope", "fastmcp", "huggingface_hub"]))
+    spanhook.instrument(settings=Settings(allow=["dashscope", "agno", "huggingface_hub"]))
     assert points(metrics) - before == set()
 
 

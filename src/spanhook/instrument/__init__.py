@@ -8,7 +8,16 @@ from spanhook.instrument.instrumentor import BOUND, WAITING, Instrumentor
 from spanhook.instrument.instrumentors import hint, installed, instrumentor_of, meant, names
 from spanhook.instrument.known import KNOWN
 from spanhook.instrument.otel import providers
-from spanhook.instrument.unbound import Unbound, imported, is_bound, libraries, named, swallowers, version
+from spanhook.instrument.unbound import (
+    Unbound,
+    imported,
+    is_bound,
+    is_covered,
+    libraries,
+    named,
+    swallowers,
+    version,
+)
 from spanhook.instrument.watching import Rule, watch
 
 __all__ = [
@@ -25,6 +34,7 @@ __all__ = [
     "installed",
     "instrumentor_of",
     "is_bound",
+    "is_covered",
     "libraries",
     "meant",
     "named",

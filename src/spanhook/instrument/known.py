@@ -26,7 +26,7 @@ class Bypass:
 
 MODELS: Final = Bypass("model calls made with it directly", direct=True)
 EMBEDDINGS: Final = Bypass("embeddings made with it directly", direct=True)
-TOOLS: Final = Bypass("its tools")
+SERVED_TOOLS: Final = Bypass("its tools, where they are called without a request (FastMCP.call_tool, Tool.run),")
 AGENTS: Final = Bypass("its agents and tools")
 ALL: Final = Bypass("its agents, tools and model calls")
 
@@ -44,6 +44,8 @@ class Known:
         mark: Files or folders of which its package has one, if other packages use the module's name too.
         shared: Whether its distribution is mostly installed for other purposes, so that being installed says nothing.
         tracing: How it traces itself, if it does.
+        through: The library whose gates its calls pass, except those of the functions in ``around``.
+        around: Functions, as ``module:name``, that bypass those gates unless a gated tool call is running.
     """
 
     library: str
@@ -54,6 +56,8 @@ class Known:
     mark: tuple[str, ...] = ()
     shared: bool = False
     tracing: Tracing | None = None
+    through: str = ""
+    around: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Fill in what derives from the name."""
@@ -72,6 +76,20 @@ BEDROCK: Final = Known(
     shared=True,
 )
 """In use once botocore creates a client for one of these services: nothing else shows that AWS runs agents."""
+
+FASTMCP: Final = Known(
+    "fastmcp",
+    SERVED_TOOLS,
+    tracing=Tracing(("fastmcp",), "unless FASTMCP_TELEMETRY_MODE=off"),
+    through="mcp",
+    around=(
+        "fastmcp.server.server:FastMCP.call_tool",
+        "fastmcp.tools.function_tool:FunctionTool.run",
+        "fastmcp.tools.tool:FunctionTool.run",  # up to version 2, as the next
+        "fastmcp.tools.tool_manager:ToolManager.call_tool",
+    ),
+)
+"""Its clients send through the sessions of ``mcp``, and its servers answer requests through the servers of ``mcp``."""
 
 _PROVIDERS = (
     Known("ai21", MODELS),
@@ -129,7 +147,7 @@ _AGENTS = (
         tracing=Tracing(("autogen-core",), "always"),
     ),
     Known("camel", ALL, ("camel-ai",)),
-    Known("fastmcp", TOOLS, tracing=Tracing(("fastmcp",), "unless FASTMCP_TELEMETRY_MODE=off")),
+    FASTMCP,
     Known("livekit.agents", ALL, tracing=Tracing(("livekit-agents",), "always")),
     Known(
         "pipecat", ALL, ("pipecat-ai",), tracing=Tracing(("pipecat",), "if the application sets enable_tracing=True")

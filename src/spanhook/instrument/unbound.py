@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import metadata
 from importlib.machinery import ModuleSpec
 
 from spanhook.diagnostics import log
@@ -39,7 +40,13 @@ class Unbound:
         library = self.known.library
         accept = f"accept it with SPANHOOK_ALLOW={library} or Settings(allow=[{library!r}])"
         if library in INSTRUMENTORS:
-            mend = "call spanhook.instrument() again" if self.version else "install it, so that its version is known"
+            instrumentor = instrumentor_of(library)
+            if instrumentor.version and instrumentor.supported:
+                mend = "call spanhook.instrument() again"
+            elif self.version:
+                mend = f"install {instrumentor.requirement}"
+            else:
+                mend = "install it, so that its version is known"
             return f"{mend}, or {accept}"
         if self.known.bypass.direct:
             return f"if only libraries that are bound ({', '.join(INSTRUMENTORS)}) call it, {accept}"
@@ -117,6 +124,11 @@ def is_bound(known: Known) -> bool:
     return known.library in INSTRUMENTORS and instrumentor_of(known.library).is_instrumented_by_opentelemetry
 
 
+def is_covered(known: Known) -> bool:
+    """Whether its calls pass the gates of another library, which is bound."""
+    return known.through in INSTRUMENTORS and instrumentor_of(known.through).is_instrumented_by_opentelemetry
+
+
 def imported(known: Known) -> bool:
     """Whether one of its modules is imported."""
     if sys.modules.keys().isdisjoint(known.modules or ()):
@@ -127,7 +139,26 @@ def imported(known: Known) -> bool:
 
 def version(known: Known) -> str:
     """The installed version, or empty."""
-    for name in known.distributions:
+    return _version(known.distributions)
+
+
+def version_in_use(known: Known) -> str:
+    """The version of a library that is imported, possibly from a distribution of another name; or empty."""
+    return version(known) or _version(_owners(known))
+
+
+def _owners(known: Known) -> set[str]:
+    """The distributions that its modules come from. Slow, so only for a library whose own distribution is missing."""
+    tops = {name.partition(".")[0] for name in known.modules or ()}
+    try:
+        return {name for top, names in metadata.packages_distributions().items() if top in tops for name in names}
+    except Exception as error:  # unreadable metadata must not prevent the import
+        log.debug("spanhook: distributions of %s: %s", known.library, error)
+        return set()
+
+
+def _version(distributions: Iterable[str]) -> str:
+    for name in distributions:
         try:
             return installed(name)
         except Exception as error:  # unreadable metadata must not prevent the import

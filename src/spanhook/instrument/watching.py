@@ -18,9 +18,18 @@ from spanhook.errors import RequirementError, UnboundError
 from spanhook.instrument._packages import spec_of
 from spanhook.instrument._refusing import Refusal, Refusals
 from spanhook.instrument.instrumentor import Bindings
-from spanhook.instrument.known import BEDROCK, Known
-from spanhook.instrument.unbound import Unbound, imported, is_bound, is_of, libraries, version
-from spanhook.model import Args, Kwargs, Signal
+from spanhook.instrument.known import BEDROCK, FASTMCP, Known
+from spanhook.instrument.unbound import (
+    Unbound,
+    imported,
+    is_bound,
+    is_covered,
+    is_of,
+    libraries,
+    version,
+    version_in_use,
+)
+from spanhook.model import Args, Kwargs, Signal, current_record
 
 _BEDROCK_SERVICES = frozenset({"bedrock-agent-runtime", "bedrock-agentcore"})
 """AWS services through which agents are called; models are called through one that is bound."""
@@ -57,7 +66,7 @@ class Watch:
         self._used: set[str] = set()
         self._told: dict[str, object] = {}
         self._refusals = Refusals(self._may_refuse, self._refusal)
-        self._bedrock = Bindings(
+        self._signals = Bindings(
             (
                 # Every client is created through this, including those of aiobotocore.
                 Signal(
@@ -65,6 +74,10 @@ class Watch:
                     name="Loader.load_service_model",
                     after=f"{__name__}:service_loaded",
                     optional=True,
+                ),
+                *(
+                    Signal(module=module, name=name, before=f"{__name__}:tool_called", optional=True)
+                    for module, _, name in (place.partition(":") for place in FASTMCP.around)
                 ),
             )
         )
@@ -74,14 +87,14 @@ class Watch:
         self.rule = rule
         if not rule.everything:
             self._refusals.remove()
-            self._bedrock.restore()
+            self._signals.restore()
             return
         self._by_module = {name: known for known in libraries() for name in known.modules or ()}
         if rule.strict:
             self._refusals.install()
         else:
             self._refusals.remove()
-        self._bedrock.bind()
+        self._signals.bind()
         self._listen()
 
     def _listen(self) -> None:
@@ -104,12 +117,14 @@ class Watch:
         return just_imported
 
     def _minds(self, known: Known) -> bool:
-        return self.rule.everything and known.library not in self.rule.allowed and not is_bound(known)
+        if not self.rule.everything or known.library in self.rule.allowed or is_bound(known):
+            return False
+        return self.rule.strict or known.library in self._used or not is_covered(known)
 
     def in_use(self) -> list[Unbound]:
         """Libraries that are in use, not bound and not allowed."""
         return [
-            Unbound(known, version(known))
+            Unbound(known, version_in_use(known))
             for known in libraries()
             if (known.library in self._used or imported(known)) and self._minds(known)
         ]
@@ -146,10 +161,10 @@ class Watch:
     def _seen(self, known: Known, what: str, module: str) -> None:
         if self.rule.strict:
             raise self._refused(known, what, module)
-        self._warn(Unbound(known, version(known)))
+        self._warn(Unbound(known, version_in_use(known)))
 
     def _refused(self, known: Known, what: str, module: str) -> UnboundError:
-        one = Unbound(known, version(known))
+        one = Unbound(known, version_in_use(known))
         if self._first("refused", one):  # code with optional imports takes the error for "not installed"
             log.warning("spanhook: strict mode refused %s %s", what, one.name)
         return UnboundError(one.refusal(what), name=module)
@@ -169,6 +184,13 @@ class Watch:
         if self._minds(BEDROCK):
             self._seen(BEDROCK, f"a client of {name} from botocore,", BEDROCK.library)
 
+    def tool(self) -> None:
+        """A tool of FastMCP is about to be called without a gate."""
+        if FASTMCP.library not in self._used:
+            self._used.add(FASTMCP.library)
+            if self._minds(FASTMCP):
+                self._warn(Unbound(FASTMCP, version_in_use(FASTMCP)))
+
 
 watch = Watch()
 
@@ -178,3 +200,13 @@ def service_loaded(_instance: Any, args: Args, kwargs: Kwargs, _result: Any) -> 
     name = args[0] if args else kwargs.get("service_name")
     if name in _BEDROCK_SERVICES:
         watch.service(str(name))
+
+
+def tool_called(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    """A function that calls FastMCP's tools was called: inside a gated tool call, or without one."""
+    around = current_record()
+    while around is not None and around.kind != "tool.execute":
+        around = around.parent
+    if around is None:
+        watch.tool()
+    return args, kwargs

@@ -1,6 +1,7 @@
 """Streams: their texts, their ends, and calls that return awaitables."""
 
 from collections.abc import Callable
+from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -30,6 +31,9 @@ def said(chunks: list[Any]) -> str:
     return "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
 
 
+REPORTS_EVERYWHERE = tuple(map(int, version("litellm").split(".")[:2])) >= (1, 83)
+"""Whether LiteLLM passes on the usage that providers other than OpenAI report at the end of a stream."""
+
 WAYS: dict[str, Callable[[dict[str, Any]], list[Any]]] = {"sync": _sync, "async": _async}
 
 
@@ -44,6 +48,45 @@ def test_usage_that_is_asked_for(way: str, server: OpenAIServer, to_openai: dict
     assert not any(getattr(chunk, "usage", None) for chunk in chunks)
     (op,) = seen.operations
     assert (op.usage.input_tokens, op.usage.output_tokens, op.usage.estimated) == (30, 20, False)
+
+
+#: Providers and the variables that name their servers; all of them speak OpenAI's format.
+ADDRESSES = {
+    "openai/gpt-4o-mini": {"OPENAI_API_BASE": "", "OPENAI_API_KEY": "test"},
+    "gpt-4o-mini": {"OPENAI_API_BASE": "", "OPENAI_API_KEY": "test"},
+    "azure/gpt-4o-mini": {"AZURE_API_BASE": "", "AZURE_API_KEY": "test", "AZURE_API_VERSION": "2025-01-01-preview"},
+    "hosted_vllm/qwen": {"HOSTED_VLLM_API_BASE": "", "HOSTED_VLLM_API_KEY": "test"},
+    "lm_studio/qwen": {"LM_STUDIO_API_BASE": "", "LM_STUDIO_API_KEY": "test"},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("model", ADDRESSES)
+def test_usage_that_is_requested_from_a_server_of_the_environment(
+    model: str, way: str, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in ADDRESSES[model].items():
+        monkeypatch.setenv(name, value or server.url)
+    server.reply = Reply(tokens=Tokens(input=30, output=20, cached=10))
+    with recorder(settings=Settings(stream_usage=True)) as seen:
+        chunks = WAYS[way]({"model": model, "messages": [{"role": "user", "content": "Say hello."}]})
+    assert said(chunks) == "hello there friend"
+    assert not any(getattr(chunk, "usage", None) for chunk in chunks)
+    (op,) = seen.operations
+    if REPORTS_EVERYWHERE or model.partition("/")[0] not in ("hosted_vllm", "lm_studio"):
+        assert server.requests[-1].body["stream_options"] == {"include_usage": True}
+        assert (op.usage.input_tokens, op.usage.output_tokens, op.usage.estimated) == (30, 20, False)
+    else:
+        assert "stream_options" not in server.requests[-1].body
+        assert op.usage.estimated
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_no_usage_is_requested_where_litellm_refuses_it(way: str, to_anthropic: dict[str, Any]) -> None:
+    with recorder(settings=Settings(stream_usage=True)) as seen:
+        chunks = WAYS[way](to_anthropic)
+    assert said(chunks)
+    assert not seen.operations[0].usage.estimated
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from spanhook.cli.doctor.report import Finding, NotBound, SelfTracing
 from spanhook.errors import ConfigurationError
-from spanhook.instrument import Unbound, imported, is_bound, libraries, named, version
+from spanhook.instrument import Unbound, imported, is_bound, is_covered, libraries, named, version
 from spanhook.settings import Settings
 
 
@@ -21,7 +21,8 @@ def unbound(settings: Settings) -> tuple[list[NotBound], list[Finding]]:
         allowed = named(settings.allow)
     except ConfigurationError as error:
         findings.append(Finding("configuration", "allow", str(error)))
-    here = [Unbound(known, version(known)) for known in libraries() if not is_bound(known)]
+    bypassing = [known for known in libraries() if not is_bound(known) and (settings.strict or not is_covered(known))]
+    here = [Unbound(known, version(known)) for known in bypassing]
     used = [one for one in here if imported(one.known)]
     unused = [one for one in here if one.version and one not in used]
     findings += _findings([one for one in used if one.known.library not in allowed], strict=settings.strict)

@@ -62,16 +62,8 @@ def _field(value: Any, name: str) -> Any:
     return extra_of(value, name) if found is None else found
 
 
-def has_own_server(body: Fields) -> bool:
-    """Whether a request names its server. LiteLLM asks for the usage of streams itself where it knows the server."""
-    return bool(body.get("api_base") or body.get("base_url"))
-
-
 class LiteLLMChat(Chat):
     """Chat completions."""
-
-    def asking(self, body: Fields) -> Fields | None:
-        return super().asking(body) if self.itself and has_own_server(body) else None
 
     def response(self, told: Fields) -> Told:
         return used_by(super().response(told), told.get("usage"), fields_of(told.get(NOTES)))
@@ -82,9 +74,6 @@ class LiteLLMChat(Chat):
 
 class LiteLLMCompletions(Completions):
     """Text completions."""
-
-    def asking(self, body: Fields) -> Fields | None:
-        return super().asking(body) if self.itself and has_own_server(body) else None
 
     def response(self, told: Fields) -> Told:
         return used_by(super().response(told), told.get("usage"), fields_of(told.get(NOTES)))

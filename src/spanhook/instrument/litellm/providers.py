@@ -1,10 +1,12 @@
 """Which provider a call is for, in the conventions' terms, and its model without LiteLLM's prefix."""
 
 from functools import lru_cache
+from importlib import metadata
 from typing import Any, NamedTuple
 
 import litellm
 
+from spanhook.diagnostics import log
 from spanhook.instrument.addresses import address_of
 from spanhook.instrument.prefixes import provider_named, split
 from spanhook.instrument.wire import Server, Servers
@@ -53,6 +55,38 @@ def _usual(model: str) -> str:
     known: Any = litellm.model_cost.get(model)
     provider: Any = known.get("litellm_provider") if isinstance(known, dict) else ""
     return provider if isinstance(provider, str) else ""
+
+
+@lru_cache(1000)
+def reports_usage(model: str, given: str) -> bool:
+    """Whether a stream reports its usage on request.
+
+    For some providers, LiteLLM refuses the request. Before 1.83, it replaces what some of the others report by a count
+    of its own.
+
+    Args:
+        model: The model's name, as passed.
+        given: The provider, if it was passed.
+    """
+    name = named(model, given)
+    if name.provider in ITSELF:
+        return True
+    if _version() < _REPORTS_EVERYWHERE:
+        return False
+    provider = given or name.prefix.partition("/")[0] or _usual(model)
+    try:
+        accepted = litellm.get_supported_openai_params(model=name.model, custom_llm_provider=provider or None)
+    except Exception as error:  # a provider's own code, which may need more than the model's name
+        log.debug("spanhook: what LiteLLM passes on to %s: %r", provider, error)
+        return False
+    return "stream_options" in (accepted or ())
+
+
+_REPORTS_EVERYWHERE = (1, 83)
+
+
+def _version() -> tuple[int, ...]:
+    return tuple(int(part) for part in metadata.version("litellm").split(".")[:2])
 
 
 _SERVERS = Servers("", {})

@@ -10,7 +10,7 @@ from spanhook.instrument.litellm.arguments import given, having, names_of
 from spanhook.instrument.litellm.chunks import every_field, opened_choice
 from spanhook.instrument.litellm.errors import error_for
 from spanhook.instrument.litellm.formats import NOTES
-from spanhook.instrument.litellm.providers import is_provider, named, server_of
+from spanhook.instrument.litellm.providers import is_provider, named, reports_usage, server_of
 from spanhook.instrument.wire import Event, Fields, Payload, Server, Transport, list_of
 from spanhook.model import Args, Kwargs
 
@@ -72,6 +72,9 @@ class LiteLLMTransport(Transport):
             place = self._names.index("stream")
             stream = args[place] if place < len(args) else None
         return bool(stream)
+
+    def may_request_usage(self, args: Args, kwargs: Kwargs) -> bool:
+        return reports_usage(self.named_model(args, kwargs), _provider_in(kwargs))
 
     # ------------------------------------------------------------------------------------------ results
 

@@ -60,8 +60,8 @@ class StainlessTransport(Transport):
     def is_streamed(self, args: Args, kwargs: Kwargs) -> bool:  # noqa: ARG002
         return is_streamed(kwargs)
 
-    def is_raw(self, args: Args, kwargs: Kwargs) -> bool:
-        return is_raw(args, kwargs)
+    def may_request_usage(self, args: Args, kwargs: Kwargs) -> bool:
+        return not is_raw(args, kwargs)  # from the bytes as the server sent them, nothing can be hidden
 
     def uploads(self, args: Args, kwargs: Kwargs) -> Iterable[str]:
         files = options_of(args, kwargs).files

@@ -18,8 +18,8 @@ _EVENTS = "text/event-stream"
 class ResponseTransport(Transport):
     """How such an SDK carries JSON in its responses."""
 
-    def is_raw(self, args: Args, kwargs: Kwargs) -> bool:  # noqa: ARG002
-        return True  # the SDK gets the bytes
+    def may_request_usage(self, args: Args, kwargs: Kwargs) -> bool:  # noqa: ARG002
+        return False  # the SDK gets the bytes, from which nothing can be hidden
 
     # ------------------------------------------------------------------------------------------ results
 

@@ -134,13 +134,11 @@ class _Api:
         return transport.with_body(instance, args, kwargs, body)
 
     def prepare(self, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
-        """Requests the usage of a stream, if the settings allow it and the application did not request it; raw requests
-        are unchanged, because nothing can be hidden from them.
-        """
+        """Requests the usage of a stream, if the settings allow it, the transport can, and the application did not."""
         transport = self.transport
         if not transport.is_streamed(args, kwargs):
             return transport.keeping(args, kwargs) if self.format.parses else (args, kwargs)
-        if settings().stream_usage and not transport.is_raw(args, kwargs):
+        if settings().stream_usage and transport.may_request_usage(args, kwargs):
             asking = self.format.asking(transport.body_of(instance, args, kwargs))
             if asking is not None:
                 return transport.with_body(instance, args, kwargs, asking)

@@ -45,9 +45,9 @@ class Transport(ABC):
     def is_streamed(self, args: Args, kwargs: Kwargs) -> bool:
         """Whether the caller gets a stream."""
 
-    def is_raw(self, args: Args, kwargs: Kwargs) -> bool:  # noqa: ARG002
-        """Whether the caller gets the bytes as the server sent them, from which nothing can be hidden."""
-        return False
+    def may_request_usage(self, args: Args, kwargs: Kwargs) -> bool:  # noqa: ARG002
+        """Whether a stream's usage can be requested, and hidden from a caller who did not request it."""
+        return True
 
     def model_of(self, instance: Any, args: Args, kwargs: Kwargs, body: Fields) -> Any:  # noqa: ARG002
         """The requested model, which may be named elsewhere than in the JSON."""
