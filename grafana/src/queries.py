@@ -6,7 +6,11 @@ from urllib.parse import quote
 
 from grafana.src.names import Part, label, metric
 from spanhook import semconv
+from spanhook.telemetry import SCOPE
 
+SCOPED = f'otel_scope_name="{SCOPE}"'
+"""A matcher: spanhook reports the series. Frameworks and other instrumentations report the same names about the same
+calls, and Prometheus keeps the scope as a label (``promote_scope_metadata``)."""
 SERVICE = 'service_name=~"$service"'
 AGENT = f'{label(semconv.GEN_AI_AGENT_NAME)}=~"$agent"'
 TENANT = f'{label(semconv.TENANT_ID)}=~"$tenant"'
@@ -29,8 +33,9 @@ def is_not(name: str, *values: str) -> str:
 
 
 def series(name: str, *matchers: str) -> str:
-    """A selector of series by the name that Prometheus has."""
-    return f"{name}{{{', '.join(matchers)}}}"
+    """A selector of series by the name that Prometheus has; of names of the conventions, only what spanhook reports."""
+    scope = (SCOPED,) if name.startswith("gen_ai_") else ()
+    return f"{name}{{{', '.join((*scope, *matchers))}}}"
 
 
 def ours(name: str, *matchers: str, part: Part = "") -> str:
