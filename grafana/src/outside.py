@@ -76,6 +76,7 @@ LABELS: Final = frozenset(
         "service_name", "instance", "job", "exporter", "receiver", "processor", "policy", "decision", "sampled", "le",
         "otel_component_name", "otel_component_type", "alertname", "alertstate", "severity", "client", "server",
         "event_name", "trace_id", "otel_span_sampling_result", "data_type", "spanhook_truncated", "result", "endpoint",
+        "otel_scope_name",
     }
 )  # fmt: skip
 """Every label that is not an attribute of spanhook's."""

@@ -36,6 +36,8 @@ class Settings:
             ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` decides.
         input_output_values: Also write the input and output of agents and tools to their spans as ``input.value`` and
             ``output.value``, for readers that show only these. They contain content.
+        library_spans: Also export the spans that libraries open themselves for calls that are operations. Only
+            providers that ``spanhook run`` creates leave them out.
         full_tracebacks: Leave spanhook's own frames in the tracebacks of errors that pass through it.
         hooks_enabled: Whether hooks run at all; ``False`` is the same as ``mode="off"``.
         default_timeout_ms: Milliseconds per call for hooks that set no timeout; 200 if unset, 10,000 for hooks of kind
@@ -69,6 +71,7 @@ class Settings:
     content: Content | None = None
     error_messages: bool = False
     input_output_values: bool = False
+    library_spans: bool = False
     full_tracebacks: bool = False
     hooks_enabled: bool = True
     default_timeout_ms: float | None = None

@@ -248,7 +248,7 @@ def _stop() -> None:
 def _bind(library: Instrumentor, undo: ExitStack) -> None:
     undo.callback(_unbind, library)
     _active.append(library)
-    bound_libraries[library.library] = library.declared.doubles
+    bound_libraries[library.library] = library.declared
     library.instrument(skip_dep_check=True)
 
 

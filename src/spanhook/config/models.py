@@ -73,6 +73,9 @@ class SettingsEntry(Strict):
     )
     error_messages: bool | None = Field(default=None, description="Record the messages of exceptions.")
     input_output_values: bool | None = Field(default=None, description="Record input.value and output.value.")
+    library_spans: bool | None = Field(
+        default=None, description="Export the spans that libraries open themselves, too."
+    )
     hooks_enabled: bool | None = Field(default=None, description="false: no hook runs.")
     default_timeout_ms: Milliseconds | None = Field(
         default=None,

@@ -10,7 +10,7 @@ from spanhook.engine.admission import AdmittedRuns
 from spanhook.engine.arriving import arrive
 from spanhook.engine.attempts import aattempt, attempt
 from spanhook.engine.calls import acall, acall_for, call, call_for, call_inside
-from spanhook.engine.foreign import FOREIGN_KINDS, bound_libraries, swallowing
+from spanhook.engine.foreign import FOREIGN_KINDS, bound_libraries, repeats, swallowing
 from spanhook.engine.handover import handed_out, lazy
 from spanhook.engine.lifecycle import listeners, registry
 from spanhook.engine.managing import AsyncManaged, Managed
@@ -56,6 +56,7 @@ __all__ = [
     "record_usage",
     "register_kind",
     "registry",
+    "repeats",
     "swallowing",
     "tool",
 ]

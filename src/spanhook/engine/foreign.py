@@ -1,7 +1,7 @@
 """What the attributes of other instrumentations' spans mean. Knows nothing of how they are handled."""
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from spanhook import semconv
 from spanhook.model import Usage, exact_text, make_encodable
@@ -18,6 +18,8 @@ _BY_OPERATION: Mapping[str, Kind] = {
     "embeddings": "embeddings.create",
     "retrieval": "retrieval.query",
 }
+_OPERATION_NAMES = frozenset(("call_llm", "prompts/get", "resources/read", "tools/call"))
+"""First words of names of spans, besides the conventions' operations: ADK's, and methods of MCP."""
 _BY_SPAN_KIND: Mapping[str, Kind] = {
     "LLM": "llm.call",
     "TOOL": "tool.execute",
@@ -52,9 +54,21 @@ _OPENINFERENCE_USAGE = (
     semconv.OPENINFERENCE_REASONING_TOKENS,
 )
 
-#: Libraries whose calls are already operations, so that other instrumentations' spans for them are not; for each,
-#: whether a scope and kind mean its calls. Set by ``config``.
-bound_libraries: dict[str, Callable[[str, str], bool]] = {}
+
+class BoundLibrary(Protocol):
+    """A library whose calls are already operations, so that spans of others for them are not."""
+
+    def doubles(self, scope: str, kind: str) -> bool:
+        """Whether a scope and kind mean its calls."""
+        ...
+
+    def opens(self, scope: str) -> bool:
+        """Whether the library opens the spans of this scope itself."""
+        ...
+
+
+#: By name; set by ``config``.
+bound_libraries: dict[str, BoundLibrary] = {}
 #: Scopes, or prefixes, whose owners continue without a span if its start raises: set by ``config``.
 swallowing: set[str] = set()
 
@@ -70,7 +84,23 @@ def kind_of(attributes: Mapping[str, Any]) -> Kind | None:
 
 def is_double(scope: str, kind: Kind) -> bool:
     """Whether another instrumentation's span is for a call that is already a spanhook operation."""
-    return any(doubles(scope, kind) for doubles in bound_libraries.values())
+    return any(library.doubles(scope, kind) for library in bound_libraries.values())
+
+
+def repeats(scope: str, name: str, attributes: Mapping[str, Any]) -> bool:
+    """Whether a bound library opens this span itself, for a call that is already a spanhook operation.
+
+    Some libraries set a span's attributes once it has started; then its name begins with the operation.
+
+    Args:
+        scope: The instrumentation scope of the span.
+        name: Its name.
+        attributes: Those with which it starts.
+    """
+    if not any(library.opens(scope) for library in bound_libraries.values()):
+        return False
+    operation = name.partition(" ")[0]
+    return operation in _BY_OPERATION or operation in _OPERATION_NAMES or kind_of(attributes) is not None
 
 
 def swallows(scope: str) -> bool:

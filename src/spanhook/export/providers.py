@@ -28,6 +28,7 @@ from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
 from spanhook.errors import ConfigurationError
 from spanhook.export._losses import watch
+from spanhook.export._tracers import LeanProvider
 from spanhook.export.environment import SIGNALS, asked, disabled
 from spanhook.export.wire import accelerate
 from spanhook.identity import attribute
@@ -46,7 +47,7 @@ class _Global:
 
 
 def _tracer_provider(resource: Resource, exporters: list[Any]) -> TracerProvider:
-    provider = TracerProvider(resource=resource)
+    provider = LeanProvider(resource=resource)
     for exporter in exporters:
         provider.add_span_processor(BatchSpanProcessor(exporter))
     return provider

@@ -112,9 +112,15 @@ class Declaration:
         """
         return self.recognises(scope) and (not self.doubled or kind in self.doubled)
 
+    def opens(self, scope: str) -> bool:
+        """Whether the library opens the spans of a scope itself."""
+        return self.tracing is not None and any(
+            scope == one or scope.startswith(one + ".") for one in self.tracing.scopes
+        )
+
     def recognises(self, scope: str) -> bool:
         """Whether a scope's or distribution's spans, including its own, are about this library."""
-        if self.tracing is not None and any(scope == one or scope.startswith(one + ".") for one in self.tracing.scopes):
+        if self.opens(scope):
             return True
         name = plain(scope)
         for other in self.unlike:
