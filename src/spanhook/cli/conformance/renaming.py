@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from enum import Enum
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -86,36 +87,44 @@ class _Loader(SourceFileLoader):
         super().__init__(fullname, path)
         self._names = names
 
-    def get_code(self, fullname: str) -> CodeType:
-        path = self.get_filename(fullname)
-        naming = _Naming(self._names)
-        with _uncollected():
-            tree = ast.fix_missing_locations(naming.visit(ast.parse(self.get_data(path), path)))
-            self._members = members(sorted(naming.found))
-            return compile(tree, path, "exec", dont_inherit=True)
-
     def exec_module(self, module: ModuleType) -> None:
-        code = self.get_code(module.__name__)
-        vars(module)[_MEMBERS] = self._members
+        path = self.get_filename(module.__name__)
+        found = frozenset(text for text in _texts(path) if self._is_name(text))
+        code = _renamed_code(path, found) if found else self.get_code(module.__name__)
+        assert code is not None
+        vars(module)[_MEMBERS] = members(sorted(found))
         exec(code, vars(module))  # noqa: S102 - the command's own source
-
-
-class _Naming(ast.NodeTransformer):
-    """Reads names from the members of an ``Enum``; annotations stay as they are."""
-
-    def __init__(self, names: frozenset[str]) -> None:
-        self._names = names
-        self.found: set[str] = set()
-
-    def visit_Constant(self, node: ast.Constant) -> ast.expr:
-        text = node.value
-        if not isinstance(text, str) or not self._is_name(text):
-            return node
-        self.found.add(text)
-        return ast.Subscript(ast.Name(_MEMBERS, ast.Load()), node, ast.Load())
 
     def _is_name(self, text: str) -> bool:
         return text in self._names or any(text.endswith((f"/{name}", f":{name}")) for name in self._names)
+
+
+@cache
+def _texts(path: str) -> frozenset[str]:
+    """Every text in a module."""
+    with _uncollected():
+        nodes = ast.walk(ast.parse(Path(path).read_bytes(), path))
+        return frozenset(node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+@cache
+def _renamed_code(path: str, found: frozenset[str]) -> CodeType:
+    """A module's code, in which these texts are read from the members of an ``Enum``."""
+    with _uncollected():
+        tree = ast.fix_missing_locations(_Naming(found).visit(ast.parse(Path(path).read_bytes(), path)))
+        return compile(tree, path, "exec", dont_inherit=True)
+
+
+class _Naming(ast.NodeTransformer):
+    """Reads texts from the members of an ``Enum``; annotations stay as they are."""
+
+    def __init__(self, found: frozenset[str]) -> None:
+        self._found = found
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        if node.value not in self._found:
+            return node
+        return ast.Subscript(ast.Name(_MEMBERS, ast.Load()), node, ast.Load())
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AnnAssign:
         node.value = None if node.value is None else self.visit(node.value)

@@ -1,9 +1,12 @@
 """Checks of what is counted and recorded: calls, tokens, and no content unless it is asked for."""
 
+from collections.abc import Iterable
+
 from spanhook.cli.conformance.checks.cells import NONE, OK, Cell, Way, Wrong, brief, operations_of
-from spanhook.cli.conformance.checks.watching import unhooked, watch
-from spanhook.cli.conformance.subject import PLANTED, Body, settle
-from spanhook.testing import Recorder, recorder
+from spanhook.cli.conformance.checks.watching import unhooked, unwatched, watch
+from spanhook.cli.conformance.subject import PLANTED
+from spanhook.model import Operation
+from spanhook.testing import Recorder
 
 
 def allowed(way: Way) -> Cell:
@@ -47,28 +50,19 @@ def expect_once(way: Way, seen: Recorder, passes: dict[str, int]) -> None:
 
 def usage(way: Way) -> Cell:
     """The tokens that are counted are those that the body reported."""
-    body = Body()
-    call = way.take(way.subject.make(body))
-    with recorder() as seen:
-        settle(call())
-        tokens = tokens_in(seen)
-    expect_tokens(way, seen, body, tokens)
-    return Cell(OK) if body.tokens or tokens else NONE
+    made = unwatched(way)
+    expect_tokens(made.operations, made.used, made.counted)
+    return Cell(OK) if made.used or made.counted else NONE
 
 
-def tokens_in(seen: Recorder) -> int:
-    """The tokens that have been counted."""
-    return sum(value for _, value in seen.metrics().get("spanhook.usage.tokens", ()))
-
-
-def expect_tokens(way: Way, seen: Recorder, body: Body, tokens: int) -> None:
+def expect_tokens(operations: Iterable[Operation], used: int, counted: int) -> None:
     """Check that what was counted is what was used.
 
     Raises:
         Wrong: It is not.
     """
-    if body.tokens and not any(op.usage.estimated for op in operations_of(way, seen)) and tokens != body.tokens:
-        raise Wrong(f"{tokens} tokens were counted, but {body.tokens} were used")
+    if used and not any(op.usage.estimated for op in operations) and counted != used:
+        raise Wrong(f"{counted} tokens were counted, but {used} were used")
 
 
 def content(way: Way) -> Cell:

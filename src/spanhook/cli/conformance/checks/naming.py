@@ -4,22 +4,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from spanhook.cli.conformance.checks.cells import NONE, OK, PATIENCE, Cell, Way, Wrong, brief, operations_of, ways_of
+from spanhook.cli.conformance.checks.cells import NONE, OK, PATIENCE, Cell, Way, Wrong, brief, ways_of
 from spanhook.cli.conformance.checks.refusing import expect_refused, refuse
+from spanhook.cli.conformance.checks.watching import TENANT, unwatched
 from spanhook.cli.conformance.renaming import SHOWN, members, renamed
 from spanhook.cli.conformance.subject import Body, settle
 from spanhook.gating import Hooks
 from spanhook.model import Operation, context
-from spanhook.testing import Recorder, recorder
-
-_TENANT = "acme"
+from spanhook.testing import Recorder
 
 
 def named(way: Way) -> Cell:
     """If model, tool, agent and tenant are members of an ``Enum``, hooks for their characters refuse the call."""
     if not way.library:  # of no module that could be loaded with other names
         return NONE
-    plain = _Names.of(operations_of(way, _observed(way)))
+    plain = _Names.of(unwatched(way).operations)
     try:
         twin = _renamed(way, plain)
     except Exception as error:
@@ -27,7 +26,7 @@ def named(way: Way) -> Cell:
     hooks = Hooks()
     hooks.before(way.subject.kind, timeout=PATIENCE, name="refuse", **plain.filters)(refuse)
     try:
-        with context(tenant_id=members([_TENANT])[_TENANT]):
+        with context(tenant_id=members([TENANT])[TENANT]):
             seen = expect_refused(twin, hooks)
     except Exception:
         if not _is_taken(twin):
@@ -49,7 +48,7 @@ class _Names:
     @classmethod
     def of(cls, operations: Iterable[Operation]) -> "_Names":
         found = [*operations]
-        tenant = _TENANT if all(op.identity.tenant_id == _TENANT for op in found) else ""
+        tenant = TENANT if all(op.identity.tenant_id == TENANT for op in found) else ""
         return cls(
             frozenset(op.name for op in found),
             frozenset(op.model for op in found),
@@ -66,14 +65,6 @@ class _Names:
         """Filters for all of these, as far as there are any."""
         given = {"names": self.names, "models": self.models, "agents": self.agents}
         return {"tenant_id": self.tenant, **{label: one for label, one in given.items() if one - {""}}}
-
-
-def _observed(way: Way) -> Recorder:
-    """A call with names that are plain text."""
-    call = way.take(way.subject.make(Body()))
-    with recorder(Hooks()) as seen, context(tenant_id=_TENANT):
-        settle(call())
-    return seen
 
 
 def _renamed(way: Way, plain: _Names) -> Way:

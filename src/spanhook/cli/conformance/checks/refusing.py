@@ -1,10 +1,12 @@
 """Checks of refusals: what hooks of any form refuse, or do not allow in time, is not made."""
 
 import asyncio
+from contextlib import AbstractContextManager
 from typing import Any
 
 from spanhook.cli.conformance.checks.cells import OK, PATIENCE, Cell, Way, Wrong, brief, operations_of, times
 from spanhook.cli.conformance.checks.comparing import outcome
+from spanhook.cli.conformance.checks.exporting import without_backend
 from spanhook.cli.conformance.checks.watching import unhooked
 from spanhook.cli.conformance.subject import Body, settle
 from spanhook.errors import Reject
@@ -34,8 +36,7 @@ async def _never(_op: Operation) -> None:
 
 def denied(way: Way) -> Cell:
     """If a hook refuses the call, the body does not run, and the refusal is on the call's span alone."""
-    seen = expect_refused(way, refusing(way))
-    for span in seen.spans:
+    for span in refused(way).spans:
         attributes = span.attributes or {}
         is_refused = attributes.get("spanhook.status") == "rejected" and "spanhook.decision" in attributes
         if attributes.get("spanhook.kind") != way.subject.kind and is_refused:
@@ -50,15 +51,36 @@ def refusing(way: Way) -> Hooks:
     return hooks
 
 
+def refused(way: Way) -> Recorder:
+    """A refused call, beside an exporter whose backend is down: made once for all checks about it.
+
+    Raises:
+        Wrong: It was made, or the caller was not told, or no hook was asked.
+    """
+    if "refused" not in way.memory:
+        try:
+            way.memory["refused"] = _expect_refused(way, without_backend(refusing(way)))
+        except Wrong as wrong:
+            way.memory["refused"] = wrong.with_traceback(None)
+    found: Recorder | Wrong = way.memory["refused"]
+    if isinstance(found, Wrong):
+        raise found
+    return found
+
+
 def expect_refused(way: Way, hooks: Hooks, status: int = STATUS, **options: Any) -> Recorder:
     """Make a call that hooks refuse.
 
     Raises:
         Wrong: It was made, or the caller was not told, or no hook was asked.
     """
+    return _expect_refused(way, recorder(hooks, **options), status)
+
+
+def _expect_refused(way: Way, recording: AbstractContextManager[Recorder], status: int = STATUS) -> Recorder:
     body = Body()
     call = way.take(way.subject.make(body))
-    with recorder(hooks, **options) as seen:
+    with recording as seen:
         try:
             result = settle(call())
         except Reject as error:
@@ -72,8 +94,8 @@ def expect_refused(way: Way, hooks: Hooks, status: int = STATUS, **options: Any)
     mine = operations_of(way, seen)
     if not any(op.status == "rejected" for op in mine):
         raise Wrong("no hook was asked")
-    refused = [op for op in mine if op.status == "rejected"]
-    if not all(any(one.decision in ("reject", "timeout") for one in op.decisions) for op in refused):
+    rejected = [op for op in mine if op.status == "rejected"]
+    if not all(any(one.decision in ("reject", "timeout") for one in op.decisions) for op in rejected):
         raise Wrong("a hook refused it, and that is not on its operation")
     return seen
 

@@ -4,12 +4,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from spanhook.cli.conformance.checks.cells import Way
+from spanhook.cli.conformance.checks.cells import Way, operations_of
 from spanhook.cli.conformance.checks.comparing import comparable, outcome, told_of
+from spanhook.cli.conformance.checks.exporting import without_backend
 from spanhook.cli.conformance.subject import Body, Fault, settle
 from spanhook.gating import Hooks
-from spanhook.model import Operation, current_operation
+from spanhook.model import Operation, context, current_operation
 from spanhook.testing import Recorder, recorder
+
+TENANT = "acme"
 
 
 def watching(way: Way) -> tuple[Hooks, dict[str, int]]:
@@ -41,6 +44,38 @@ def unhooked(way: Way, fault: Fault | None = None) -> Any:
 
 
 @dataclass(frozen=True)
+class Unwatched:
+    """A call of a tenant that no hook looks at.
+
+    Attributes:
+        operations: What was recorded.
+        used: The tokens that its body reported.
+        counted: The tokens that were counted.
+    """
+
+    operations: list[Operation]
+    used: int
+    counted: int
+
+
+def unwatched(way: Way) -> Unwatched:
+    """Make a call that no hook looks at, for ``TENANT``."""
+    if "unwatched" not in way.memory:
+        body = Body()
+        call = way.take(way.subject.make(body))
+        with recorder() as seen, context(tenant_id=TENANT):
+            settle(call())
+            counted = tokens_in(seen)
+        way.memory["unwatched"] = Unwatched(operations_of(way, seen), body.tokens, counted)
+    return way.memory["unwatched"]
+
+
+def tokens_in(seen: Recorder) -> int:
+    """The tokens that have been counted."""
+    return sum(value for _, value in seen.metrics().get("spanhook.usage.tokens", ()))
+
+
+@dataclass(frozen=True)
 class Watched:
     """A call that hooks looked at and let pass.
 
@@ -66,7 +101,7 @@ class Watched:
 
 
 def watch(way: Way, fault: Fault | None = None) -> Watched:
-    """Make a call that hooks look at and let pass."""
+    """Make a call that hooks look at and let pass; if nothing goes wrong, an exporter's backend is down beside it."""
     if ("watched", fault) not in way.memory:
         way.memory["watched", fault] = _watch(way, fault)
     return way.memory["watched", fault]
@@ -82,7 +117,7 @@ def _watch(way: Way, fault: Fault | None) -> Watched:
 
     body, error = Body(fault=fault), None
     call = way.take(way.subject.make(body))
-    with recorder(hooks) as seen:
+    with (without_backend if fault is None else recorder)(hooks) as seen:
         try:
             found = comparable(settle(call()))
         except BaseException as raised:
