@@ -36,6 +36,12 @@ requirement = lru_cache(maxsize=256)(Requirement)
 """A requirement as in a requirements file, parsed once."""
 
 
+@lru_cache(maxsize=256)
+def is_within(wanted: str, found: str) -> bool:
+    """Whether a version is one that a requirement allows."""
+    return requirement(wanted).specifier.contains(found, prereleases=True)
+
+
 @contextmanager
 def one_moment() -> Generator[None]:
     """Versions that the block asks for are those of now: the folders are looked at once, not for each of them."""

@@ -7,7 +7,7 @@ import importlib
 import sys
 import weakref
 from collections.abc import Callable, Collection, Iterator
-from functools import partial
+from functools import cached_property, partial
 from importlib import metadata
 from importlib.util import find_spec
 from types import ModuleType
@@ -26,7 +26,7 @@ from spanhook.instrument._packages import has_mark, spec_of
 from spanhook.instrument._points import Operations
 from spanhook.instrument._reimports import Standing, Watched, reimports
 from spanhook.instrument._states import BOUND, MISSING, WAITING, lacked, needed
-from spanhook.instrument._versions import requirement, version
+from spanhook.instrument._versions import is_within, requirement, version
 from spanhook.instrument._wrapping import Binding, static
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
 from spanhook.instrument.metaclass import MetaFamily
@@ -67,12 +67,9 @@ class Bindings:
             return
         self._on = True
         registry.changed.append(self._adapt)
-        by_module: dict[str, list[Entry]] = {}
-        for entry in self._table:
-            by_module.setdefault(entry.module, []).append(entry)
-            self.states[str(entry)] = WAITING
-        libraries.update(self._packages())
-        for name, entries in by_module.items():
+        self.states.update(dict.fromkeys(map(str, self._table), WAITING))
+        libraries.update(self._packages)
+        for name, entries in self._by_module.items():
             module = sys.modules.get(name)
             if module is not None:
                 self._bind_module(module, entries)
@@ -154,8 +151,16 @@ class Bindings:
         if rest is not None:
             self._earlier.append(weakref.ref(rest))
 
-    def _packages(self) -> set[str]:
-        return {entry.module.partition(".")[0] for entry in self._table}
+    @cached_property
+    def _by_module(self) -> dict[str, list[Entry]]:
+        found: dict[str, list[Entry]] = {}
+        for entry in self._table:
+            found.setdefault(entry.module, []).append(entry)
+        return found
+
+    @cached_property
+    def _packages(self) -> frozenset[str]:
+        return frozenset(module.partition(".")[0] for module in self._by_module)
 
     def lack(self, module: str) -> None:
         """Note that this version has no such module, so that nothing waits for it."""
@@ -194,7 +199,7 @@ class Bindings:
     def restore(self) -> None:
         """Remove every wrapper, the last one first."""
         if self._on:
-            libraries.subtract(self._packages())
+            libraries.subtract(self._packages)
         self._on = False
         if self._adapt in registry.changed:
             registry.changed.remove(self._adapt)
@@ -276,7 +281,7 @@ class Instrumentor(BaseInstrumentor):
     @property
     def supported(self) -> bool:
         """Whether the installed version is supported."""
-        return requirement(self.requirement).specifier.contains(self.version or "0", prereleases=True)
+        return is_within(self.requirement, self.version or "0")
 
     @property
     def states(self) -> dict[str, str]:

@@ -9,6 +9,7 @@ import gc
 import json
 import logging
 import os
+import ssl
 import sys
 from collections import deque
 from importlib import metadata
@@ -33,9 +34,10 @@ def main(library: str, part: str, quick: str, first: str, patience: str, channel
         channel: The file descriptor for results.
     """
     sys.addaudithook(_only_loopback)
-    metadata.version = functools.cache(
-        metadata.version
-    )  # every check looks up each library's version, which would take a third of its time
+    # What would take a third of the time of every check: each library's version, and what clients need for TLS, which
+    # the servers here do not speak.
+    metadata.version = functools.cache(metadata.version)
+    ssl.create_default_context = functools.cache(ssl.create_default_context)
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # it reports refused tasks that LangChain leaves behind
     with os.fdopen(int(channel), "w") as told:
 
@@ -47,25 +49,35 @@ def main(library: str, part: str, quick: str, first: str, patience: str, channel
         every = rows(library)
         wanted = quick_rows(every) if quick else every
         found = _part(wanted, part)
-        gc.freeze()  # checks collect garbage, which would go through all that the library's import has left each time
         tell(
             rows=[(row.subject, row.way, row.note, list(row.checks)) for row in found],
             wanted=len(wanted),
             every=len(every),
         )
-        checks = deque(check for row in found for check in row.checks.values())
+        checks = [deque(row.checks.values()) for row in reversed(found)]
         del every, wanted, found  # what the checks of a row remember goes with the last of them
-        for number in range(len(checks)):
-            check = checks.popleft()
-            if number < int(first):
-                continue
-            tell(at=number, said=os.lseek(2, 0, os.SEEK_CUR))
-            faulthandler.dump_traceback_later(float(patience), exit=True)
-            cell = check()
-            faulthandler.cancel_dump_traceback_later()
-            tell(state=cell.state, why=cell.why)
+        number = 0
+        while checks:
+            row = checks.pop()
+            if number + len(row) > int(first):
+                _shelve()
+            while row:
+                check = row.popleft()
+                if number >= int(first):
+                    tell(at=number, said=os.lseek(2, 0, os.SEEK_CUR))
+                    faulthandler.dump_traceback_later(float(patience), exit=True)
+                    cell = check()
+                    faulthandler.cancel_dump_traceback_later()
+                    tell(state=cell.state, why=cell.why)
+                number += 1
         tell(end=True, seconds=sum(os.times()[:4]))
     os._exit(0)  # whatever libraries still wait for
+
+
+def _shelve() -> None:
+    """Checks collect garbage, which would go through all that a library's modules have left each time."""
+    gc.collect()
+    gc.freeze()
 
 
 def _part(found: list[Row], part: str) -> list[Row]:
