@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.inventory import each
-from tests.thinning import diagonal_of
+from tests.thinning import diagonal_of, mark_products
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=4))
@@ -15,6 +15,24 @@ def test_a_diagonal_has_each_value_of_each_parameter(lengths: list[int]) -> None
     assert len(diagonal) == max(lengths)
     for parameter, length in enumerate(lengths):
         assert {place[parameter] for place in diagonal} == set(range(length))
+
+
+@pytest.mark.parametrize("letter", "ab")
+@pytest.mark.parametrize(("number", "square"), [(1, 1), (2, 4), (3, 9)])
+def product(number: int, square: int, letter: str) -> None: ...
+
+
+def test_of_a_product_each_value_is_tried_by_default(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = request.node.getparent(pytest.Module)
+    monkeypatch.setattr(request.module, "test_product", product, raising=False)
+    items = module.ihook.pytest_pycollect_makeitem(collector=module, name="test_product", obj=product)
+
+    mark_products(items)
+
+    assert len(items) == 6
+    assert [item.callspec.id for item in items if not item.get_closest_marker("slow")] == ["1-1-a", "2-4-b", "3-9-a"]
 
 
 def test_an_inventory_reports_each_miss() -> None:

@@ -16,11 +16,11 @@ def mark_products(items: Iterable[pytest.Item]) -> None:
         if isinstance(item, pytest.Function) and hasattr(item, "callspec") and not item.get_closest_marker("slow"):
             groups.setdefault((item.parent, item.originalname), []).append(item)
     for group in groups.values():
-        indices = [tuple(item.callspec.indices.values()) for item in group]
-        ranks = [{at: rank for rank, at in enumerate(sorted({*numbers}))} for numbers in zip(*indices, strict=True)]
-        diagonal = diagonal_of([len(numbers) for numbers in ranks])
-        for item, index in zip(group, indices, strict=True):
-            if tuple(numbers[at] for numbers, at in zip(ranks, index, strict=True)) not in diagonal:
+        places = [item.callspec._idlist for item in group]  # not `indices`: pytest 9 numbers the combinations there
+        values = [list(dict.fromkeys(parameter)) for parameter in zip(*places, strict=True)]
+        diagonal = diagonal_of([len(one) for one in values])
+        for item, place in zip(group, places, strict=True):
+            if tuple(one.index(value) for one, value in zip(values, place, strict=True)) not in diagonal:
                 item.add_marker(pytest.mark.slow)
 
 
