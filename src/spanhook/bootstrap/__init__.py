@@ -3,7 +3,7 @@
 from spanhook.bootstrap.environment import INTERNAL, SETTINGS, Wanted
 from spanhook.bootstrap.environment import read as read_environment
 from spanhook.bootstrap.launch import run
-from spanhook.bootstrap.startup import SITE, auto_instrument, start
+from spanhook.bootstrap.startup import SITE, auto_instrument, load_aegra, start
 from spanhook.bootstrap.target import resolve
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "SITE",
     "Wanted",
     "auto_instrument",
+    "load_aegra",
     "read_environment",
     "resolve",
     "run",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
 from typing import Any, cast, get_args
 
-from spanhook.config import ACTIVE_VARIABLE, locate
+from spanhook.config import ACTIVE_VARIABLE, AEGRA_VARIABLE, locate, locate_aegra
 from spanhook.errors import ConfigurationError
 from spanhook.gating import is_path
 from spanhook.settings import Settings
@@ -26,9 +26,10 @@ SETTINGS = (HOOKS, REQUIRE, CONSOLE, CONFIG, *OF_SETTINGS)
 STARTED = "SPANHOOK_STARTED"
 PATH = "SPANHOOK_PATH"
 PROBE = "SPANHOOK_PROBE"
-INTERNAL = (STARTED, PATH, PROBE, ACTIVE_VARIABLE)
+INTERNAL = (STARTED, PATH, PROBE, ACTIVE_VARIABLE, AEGRA_VARIABLE)
 """Variables between spanhook's own processes: that ``spanhook run`` started this one, where the application's modules
-were found, that the start-up code should only answer a check, and which configuration is active."""
+were found, that the start-up code should only answer a check, which configuration is active, and which file of Aegra's.
+"""
 
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")
 
@@ -43,6 +44,7 @@ class Wanted:
         require: Libraries that must be bound for it to start.
         console: Print each finished run on standard error.
         config: The configuration file; empty for none, ``None`` for the one in the working directory.
+        aegra: Aegra's configuration file, if it names hooks: they are active too. Only known where paths are absolute.
         over: Settings by name, which override those of the file; see ``spanhook.Settings``.
         origins: The option or variable that each of these settings comes from.
     """
@@ -51,6 +53,7 @@ class Wanted:
     require: tuple[str, ...] = ()
     console: bool = False
     config: str | None = None
+    aegra: str = ""
     over: Mapping[str, Any] = field(default_factory=dict[str, Any])
     origins: Mapping[str, str] = field(default_factory=dict[str, str], compare=False)
 
@@ -65,20 +68,24 @@ class Wanted:
         Raises:
             ConfigurationError: The working directory has several configuration files, or one that cannot be read.
         """
+        folder = os.getcwd()
+        aegra = locate_aegra(folder, os.environ)
         if self.config is None:
-            config = locate(os.getcwd())
+            config = locate(folder) or aegra
+        elif self.config and self.config == os.environ.get(AEGRA_VARIABLE):
+            config = aegra  # the parent process has no other
         else:
             config = os.path.abspath(os.path.expanduser(self.config)) if self.config else ""
         over = dict(self.over)
         if "definitions_dir" in over:
             over["definitions_dir"] = os.path.abspath(os.path.expanduser(over["definitions_dir"]))
-        return replace(self, hooks=tuple(_absolute(spec) for spec in self.hooks), config=config, over=over)
+        return replace(self, hooks=tuple(map(_absolute, self.hooks)), config=config, aegra=aegra, over=over)
 
     def variables(self) -> dict[str, str]:
         """The same settings as environment variables; settings that are not given have none."""
         said = {HOOKS: _joined(self.hooks), REQUIRE: ",".join(self.require), CONSOLE: str(int(self.console))}
         if self.config is not None:
-            said[CONFIG] = self.config
+            said |= {CONFIG: self.config, AEGRA_VARIABLE: self.aegra}
         for variable, setting in OF_SETTINGS.items():
             if setting.name in self.over:
                 said[variable] = _said(self.over[setting.name])

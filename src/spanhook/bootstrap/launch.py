@@ -60,10 +60,13 @@ def _check(target: Target, wanted: Wanted) -> None:
     names(wanted.require)
     named(wanted.over.get("allow", ()))
     hooks = wanted.hooks
-    if wanted.config and target.python == (sys.executable,):
-        file = read_file(wanted.config)
-        file.settings(wanted.over)
-        hooks = hooks or file.hooks
+    if target.python == (sys.executable,):
+        if wanted.config:
+            file = read_file(wanted.config)
+            file.settings(wanted.over)
+            hooks = hooks or file.hooks
+        if wanted.aegra:
+            hooks = tuple(dict.fromkeys((*hooks, *read_file(wanted.aegra).hooks)))
     for spec in hooks:
         check_file(spec)
         if target.argv[1:3] == ("-m", spec.rpartition(":")[0]):

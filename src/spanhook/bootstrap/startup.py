@@ -14,6 +14,7 @@ import wrapt
 
 from spanhook import export
 from spanhook.bootstrap import environment
+from spanhook.bootstrap.environment import Wanted
 from spanhook.config import (
     ConfigurationFile,
     OwnHooks,
@@ -90,21 +91,24 @@ def install() -> None:
     refusing = Hooks()
     refusing.before("*", name="spanhook.loading", priority=0)(_refuse)
     with _application_path():
-        if wanted.hooks or wanted.config:
+        if wanted.hooks or wanted.config or wanted.aegra:
             early = read_file(wanted.config).settings(wanted.over) if wanted.config else wanted.settings
             instrument(refusing, settings=replace(early, definitions_dir=None))  # definitions are loaded below
         file = load_file(wanted.config) if wanted.config else None
         named, own = _loaded(wanted.hooks, file)
+        aegra = load_aegra(wanted)
         policies = Hooks() if file is None else file.registry()
         settings = wanted.settings if file is None else file.settings(wanted.over)
         if file is not None:
             check_inherited(file.document)
             if settings.strict:
                 check_marked(file.document)
-        instrument([*named, *own.registries, policies], require=wanted.require, settings=settings)
+        every = [*named, *own.registries, *aegra.registries, policies]
+        instrument(every, require=wanted.require, settings=settings)
+        aegra.apply()
         if file is not None:
             own.apply()
-            follower = follow(file, None if wanted.hooks else own, policies, wanted.over)
+            follower = follow(file, None if wanted.hooks else own, policies, wanted.over, aegra.registries)
             if file.configuration.control_plane is not None:
                 from spanhook.control_plane import join
 
@@ -137,6 +141,22 @@ def _loaded(specs: Sequence[str], file: ConfigurationFile | None) -> tuple[list[
     if specs or file is None:
         return [load_hooks(spec) for spec in specs], OwnHooks()
     return [], load_own(file)
+
+
+def load_aegra(wanted: Wanted) -> OwnHooks:
+    """The hooks that Aegra's configuration names, unless it is the configuration file whose hooks are loaded.
+
+    Options and variables replace the hooks of spanhook's own file, not these.
+
+    Raises:
+        ConfigurationError: They cannot be loaded.
+    """
+    if not wanted.aegra or (wanted.aegra == wanted.config and not wanted.hooks):
+        return OwnHooks()
+    file = read_file(wanted.aegra)
+    for spec in file.hooks:
+        _check_script(spec)
+    return load_own(file)
 
 
 def _check_script(spec: str) -> None:

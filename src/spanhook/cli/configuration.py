@@ -8,7 +8,16 @@ from dataclasses import asdict, fields
 from typing import Any, NamedTuple, cast
 
 from spanhook.bootstrap import Wanted, read_environment
-from spanhook.config import END_MARK, ConfigurationFile, lacks_end_mark, load_file, locate, schema
+from spanhook.config import (
+    END_MARK,
+    ConfigurationFile,
+    lacks_end_mark,
+    load_file,
+    locate,
+    locate_aegra,
+    read_file,
+    schema,
+)
 from spanhook.errors import ConfigurationError, ConfigurationFileError, Mistake
 from spanhook.settings import CONTENT_VARIABLE, Settings
 
@@ -88,7 +97,7 @@ def check(path: str | None, as_json: bool) -> int:
     """
     mistakes: tuple[Mistake, ...] = ()
     try:
-        path = path or locate(os.getcwd())
+        path = path or locate(os.getcwd()) or locate_aegra(os.getcwd(), os.environ)
         if not path:
             raise ConfigurationError("there is no spanhook.yaml in the working directory; name a file")
         file = load_file(path)
@@ -145,7 +154,7 @@ def show(as_json: bool, **given: Any) -> int:
     wanted = asked.anchored()
     file = load_file(wanted.config) if wanted.config else None
     sections = {
-        "file": list(_file(file, asked, given)),
+        "file": list(_file(file, asked, wanted, given)),
         "settings": list(_settings(file, wanted)),
         "hooks": list(_hooks(file, wanted, given)),
         "stores": list(_stores(file)),
@@ -162,10 +171,13 @@ def show(as_json: bool, **given: Any) -> int:
     return 0
 
 
-def _file(file: ConfigurationFile | None, asked: Wanted, given: Mapping[str, Any]) -> Iterator[Row]:
+def _file(file: ConfigurationFile | None, asked: Wanted, wanted: Wanted, given: Mapping[str, Any]) -> Iterator[Row]:
     if file is not None:
-        named = "--config" if given.get("config") else "SPANHOOK_CONFIG" if asked.config else "working directory"
+        located = "Aegra's configuration" if wanted.config == wanted.aegra else "working directory"
+        named = "--config" if given.get("config") else "SPANHOOK_CONFIG" if asked.config else located
         yield Row(file.shown, "", named)
+    if wanted.aegra and wanted.aegra != wanted.config:
+        yield Row(read_file(wanted.aegra).shown, "", "Aegra's configuration")
 
 
 def _settings(file: ConfigurationFile | None, wanted: Wanted) -> Iterator[Row]:
@@ -186,6 +198,10 @@ def _hooks(file: ConfigurationFile | None, wanted: Wanted, given: Mapping[str, A
     if file is not None and not wanted.hooks:
         for spec in file.hooks:
             yield Row(spec, "", file.origin("hooks"))
+    if wanted.aegra and (wanted.aegra != wanted.config or wanted.hooks):
+        aegra = read_file(wanted.aegra)
+        for spec in aegra.hooks:
+            yield Row(spec, "", aegra.origin("hooks"))
 
 
 def _stores(file: ConfigurationFile | None) -> Iterator[Row]:

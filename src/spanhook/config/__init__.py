@@ -1,12 +1,13 @@
 """Configuration: activates what the application asks for, in code or in a file."""
 
+from spanhook.config.aegra_file import INHERITED as AEGRA_VARIABLE
 from spanhook.config.completeness import END_MARK, check_marked, lacks_end_mark
 from spanhook.config.file import ConfigurationFile, load_file, read_file, schema
 from spanhook.config.inheriting import VARIABLE as ACTIVE_VARIABLE
 from spanhook.config.inheriting import check_inherited
 from spanhook.config.instrumenting import Given, in_force, instrument, limits_of, uninstrument
 from spanhook.config.iterating import iteration_hooks
-from spanhook.config.locating import locate
+from spanhook.config.locating import locate, locate_aegra
 from spanhook.config.other_files import read_model
 from spanhook.config.own_hooks import OwnHooks, load_own
 from spanhook.config.policies import SETTINGS as SHARED_SETTINGS
@@ -19,6 +20,7 @@ from spanhook.gating import load_hooks
 
 __all__ = [
     "ACTIVE_VARIABLE",
+    "AEGRA_VARIABLE",
     "END_MARK",
     "SHARED_SETTINGS",
     "ConfigurationFile",
@@ -43,6 +45,7 @@ __all__ = [
     "load_hooks",
     "load_own",
     "locate",
+    "locate_aegra",
     "read_file",
     "read_model",
     "read_policies",

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, cast
 
+from spanhook.config.aegra_file import is_aegra_file
 from spanhook.errors import ConfigurationError, ConfigurationFileError, Mistake
 from spanhook.gating import is_path
 
 EXTRA = 'pip install "spanhook[policies]"'
 LARGEST = 1_000_000
 """Bytes of a configuration file."""
-
-FOREIGN = "aegra.json"
-"""The file of another server, of which only ``hooks`` is read."""
 
 Keys = tuple[str | int, ...]
 
@@ -45,12 +43,12 @@ class Document:
     @property
     def is_json(self) -> bool:
         """Whether it is read as JSON."""
-        return self.path.endswith(".json")
+        return _is_json(self.path)
 
     @property
     def is_yaml(self) -> bool:
         """Whether it is read as YAML, as every file is that is not called something else."""
-        return not self.path.endswith((".json", ".toml"))
+        return not self.is_json and not self.path.endswith(".toml")
 
     @property
     def digest(self) -> str:
@@ -140,7 +138,9 @@ def _open_at_once(path: str, flags: int) -> int:
 
 
 def read(path: str, such_as: str = "version: 1 and policies", *, may_be_empty: bool = False) -> Document:
-    """Read a file: TOML or JSON by its suffix, otherwise YAML. Of ``pyproject.toml``, only the table ``tool.spanhook``.
+    """Read a file: TOML or JSON by its suffix, otherwise YAML.
+
+    Of ``pyproject.toml``, only the table ``tool.spanhook`` is read; of Aegra's file, which is JSON, only ``hooks``.
 
     Args:
         path: The file.
@@ -159,11 +159,10 @@ def read(path: str, such_as: str = "version: 1 and policies", *, may_be_empty: b
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise ConfigurationFileError([Mistake(shown(path), line, "", "is not UTF-8; save the file as UTF-8")]) from None
-    name = os.path.basename(path)
-    if name.endswith(".toml"):
-        data, lines = _toml(path, text)
-    elif name.endswith(".json"):
+    if _is_json(path):
         data, lines = _json(path, text)
+    elif path.endswith(".toml"):
+        data, lines = _toml(path, text)
     else:
         from spanhook.config import yaml_nodes
 
@@ -175,6 +174,10 @@ def read(path: str, such_as: str = "version: 1 and policies", *, may_be_empty: b
         message = f"{said}; expected keys such as {such_as}"
         raise ConfigurationFileError([Mistake(shown(path), 1, "", message)])
     return Document(path, cast("dict[str, Any]", data), lines, content)
+
+
+def _is_json(path: str) -> bool:
+    return path.endswith(".json") or is_aegra_file(path)
 
 
 def _toml(path: str, text: str) -> tuple[Any, Mapping[Keys, int]]:
@@ -199,7 +202,7 @@ def _json(path: str, text: str) -> tuple[Any, Mapping[Keys, int]]:
         ) from None
     except (ValueError, RecursionError) as error:
         raise ConfigurationFileError([Mistake(shown(path), 0, "", f"is not valid JSON: {error}")]) from None
-    if os.path.basename(path) == FOREIGN:
+    if is_aegra_file(path):
         given = cast("dict[str, Any]", data) if isinstance(data, dict) else {}
         data = {key: value for key, value in given.items() if key == "hooks"}
         if not data:

@@ -43,10 +43,18 @@ class Follower:
         own: The hooks that it names; ``None`` if an option or a variable names others instead.
         policies: The hooks of its policies.
         over: Settings from options and variables, which override those of the file.
+        kept: Hooks that another file names as well, which stay active whatever becomes of this one.
     """
 
-    def __init__(self, file: ConfigurationFile, own: OwnHooks | None, policies: Hooks, over: Mapping[str, Any]) -> None:
-        self._file, self._own, self._policies, self._over = file, own, policies, over
+    def __init__(
+        self,
+        file: ConfigurationFile,
+        own: OwnHooks | None,
+        policies: Hooks,
+        over: Mapping[str, Any],
+        kept: Sequence[Hooks] = (),
+    ) -> None:
+        self._file, self._own, self._policies, self._over, self._kept = file, own, policies, over, kept
         self._trying: tuple[Hooks, ...] = ()
         """What is being activated right now; a fork may find it half done."""
         self._remote: Mapping[str, Any] = {}
@@ -167,7 +175,7 @@ class Follower:
         own = before
         if own is not None and file.configuration.hooks != self._file.configuration.hooks:
             own = load_own(file, before)
-        out = (*_registries(before), self._policies, *self._trying)
+        out = [one for one in (*_registries(before), self._policies, *self._trying) if one not in self._kept]
         self._trying = (*_registries(own), policies)
         try:
             exchange(out, self._trying, None if settings == earlier else settings)
@@ -216,11 +224,17 @@ class Follower:
 _following: list[Follower] = []
 
 
-def follow(file: ConfigurationFile, own: OwnHooks | None, policies: Hooks, over: Mapping[str, Any]) -> Follower:
+def follow(
+    file: ConfigurationFile,
+    own: OwnHooks | None,
+    policies: Hooks,
+    over: Mapping[str, Any],
+    kept: Sequence[Hooks] = (),
+) -> Follower:
     """Follow a file, in this process and in those that it forks; see ``Follower``."""
     for before in _following:
         before.stop()
-    follower = Follower(file, own, policies, over)
+    follower = Follower(file, own, policies, over, kept)
     _following[:] = [follower]
     follower.start()
     is_main = threading.current_thread() is threading.main_thread()

@@ -7,6 +7,7 @@ decided about, there is an operation to speak of only if it is refused.
 from collections.abc import Callable, Mapping
 from functools import partial
 from operator import attrgetter
+from os.path import expanduser, join
 from typing import Any, Literal
 
 from spanhook.concurrency import reaper
@@ -17,7 +18,7 @@ from spanhook.engine._opening import naming, open_span
 from spanhook.engine._own_blocks import elsewhere
 from spanhook.engine.beginning import begin
 from spanhook.engine.lifecycle import fail, outcome, registry, settle
-from spanhook.gating import conclude
+from spanhook.gating import Hooks, conclude, is_path, load_hooks
 from spanhook.model import Adapter, Admission, Record, asheds, current, make_encodable
 from spanhook.telemetry import context_with, set_context
 
@@ -28,6 +29,11 @@ class AdmittedRuns:
     @property
     def hooked(self) -> bool:
         return "run" in registry.outer
+
+    def in_force(self, spec: str, folder: str) -> bool:
+        target, _, name = spec.rpartition(":")
+        named = load_hooks(f"{join(folder, expanduser(target))}:{name}" if is_path(target) else spec)
+        return registry.has(named) if isinstance(named, Hooks) else id(named) in registry.members
 
     @asheds
     async def ask(self, adapter: Adapter, instance: Any, known: Mapping[str, str]) -> Admission | None:

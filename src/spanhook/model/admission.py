@@ -151,6 +151,18 @@ class Runs(Protocol):
         """Whether a hook applies to runs; unless one does, nothing has to be found out about them for ``ask``."""
         ...
 
+    def in_force(self, spec: str, folder: str) -> bool:
+        """Whether the hooks that a spec names are active.
+
+        Args:
+            spec: ``./hooks.py:hooks`` or ``package.module:hooks``.
+            folder: Where relative paths start.
+
+        Raises:
+            ConfigurationError: It names none, or they cannot be loaded.
+        """
+        ...
+
     async def ask(self, adapter: Adapter, instance: Any, known: Mapping[str, str]) -> Admission | None:
         """Ask the gates of a run that is to begin later; ``None`` if it has none.
 

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -228,18 +228,29 @@ def application(path: Path, hooks: str = HOOKS) -> Folder:
 @contextmanager
 def served(folder: Folder, postgres: int, redis: str = "", **env: str) -> Generator[Application]:
     """The application in ``folder``, with the broker if ``redis`` is the address of one."""
+    server = (sys.executable, "-m", "uvicorn", "aegra_api.main:app")
+    command = (*SPANHOOK, "run", "--hooks", "hooks.py:hooks", "--require", "aegra,langgraph", "--", *server)
+    broker = {**BROKER, "REDIS_URL": redis} if redis else {}
+    with serving(folder, command, postgres, **{**broker, **env}) as app:
+        yield app
+
+
+@contextmanager
+def serving(folder: Folder, command: Sequence[str], postgres: int, **env: str) -> Generator[Application]:
+    """The application that a command serves in ``folder``."""
     port = free_port()
-    surroundings: Mapping[str, str] = {
+    address = ("--host", "127.0.0.1", "--port", str(port))
+    with folder.server(*command, *address, port=port, **{**databases(postgres), **env}) as process:
+        yield Application(folder, port, process)
+
+
+def databases(postgres: int) -> dict[str, str]:
+    """Settings of Aegra's for the server on this port of this machine, and for tests."""
+    return {
         "POSTGRES_HOST": "127.0.0.1",
         "POSTGRES_PORT": str(postgres),
         "POSTGRES_DB": "postgres",
         "POSTGRES_PASSWORD": "-",
         "AUTH_TYPE": "custom",
         **QUICK,
-        **({**BROKER, "REDIS_URL": redis} if redis else {}),
-        **env,
     }
-    server = (sys.executable, "-m", "uvicorn", "aegra_api.main:app", "--host", "127.0.0.1", "--port", str(port))
-    command = (*SPANHOOK, "run", "--hooks", "hooks.py:hooks", "--require", "aegra,langgraph", "--", *server)
-    with folder.server(*command, port=port, **surroundings) as process:
-        yield Application(folder, port, process)

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
-from spanhook.bootstrap import Wanted
+from spanhook.bootstrap import Wanted, load_aegra
 from spanhook.cli.doctor.report import Finding, Followed
 from spanhook.config import END_MARK, ConfigurationFile, following, lacks_end_mark, load_file
 from spanhook.errors import ConfigurationError, ConfigurationFileError
+from spanhook.gating import Hooks
 from spanhook.settings import Settings
 
 
@@ -31,6 +32,20 @@ def configured(wanted: Wanted) -> tuple[ConfigurationFile | None, Settings, list
         return None, wanted.settings, [Finding("configuration", "config", str(one)) for one in error.mistakes]
     except ConfigurationError as error:
         return None, wanted.settings, [Finding("configuration", "config", str(error))]
+
+
+def of_aegra(wanted: Wanted) -> tuple[str, tuple[Hooks, ...], list[Finding]]:
+    """Aegra's configuration file, the hooks that are active because it names them, and what is wrong with it."""
+    try:
+        anchored = wanted.anchored()
+    except ConfigurationError:
+        return "", (), []  # reported with the configuration file
+    try:
+        return anchored.aegra, load_aegra(anchored).registries, []
+    except ConfigurationFileError as error:
+        return anchored.aegra, (), [Finding("configuration", "aegra", str(one)) for one in error.mistakes]
+    except ConfigurationError as error:
+        return anchored.aegra, (), [Finding("configuration", "aegra", str(error))]
 
 
 def followed(

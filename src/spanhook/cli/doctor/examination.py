@@ -10,7 +10,7 @@ from importlib import metadata
 from typing import Any
 
 from spanhook.bootstrap import Wanted, read_environment
-from spanhook.cli.doctor.configured import configured, followed, reported
+from spanhook.cli.doctor.configured import configured, followed, of_aegra, reported
 from spanhook.cli.doctor.loader import loader
 from spanhook.cli.doctor.others import others
 from spanhook.cli.doctor.report import Finding, HookFound, Library, Report, SignalFound, Telemetry
@@ -35,6 +35,9 @@ def examination(environ: Mapping[str, str], **given: Any) -> Report:
     findings += wrong
     registries, wrong = _loaded(wanted, file)
     findings += wrong
+    aegra, more, wrong = of_aegra(wanted)
+    findings += wrong
+    registries += [one for one in more if one not in registries]
     try:
         instrument(registries, settings=replace(settings, strict=False, content="NO_CONTENT", allow=everything()))
         libraries = tuple(_library(name) for name in INSTRUMENTORS)
@@ -69,6 +72,7 @@ def examination(environ: Mapping[str, str], **given: Any) -> Report:
         self_tracing=tuple(self_tracing()),
         findings=tuple(findings),
         configuration=configuration,
+        aegra=aegra,
     )
 
 

@@ -17,6 +17,8 @@ def print_report(report: Report) -> None:
     _section("Libraries", (_library(library) for library in report.libraries))
     _section("Not bound (these bypass spanhook)", map(_not_bound, report.unbound))
     _section(f"Hooks ({report.mode})", map(_hook, report.hooks), "none; name them with --hooks ./hooks.py:hooks")
+    if report.aegra:
+        _section("Aegra's configuration (its hooks are active)", [(report.aegra,)])
     if report.configuration is not None and report.configuration.processes:
         configuration = report.configuration
         about = f"Processes that follow {configuration.path} (now {configuration.digest or 'not usable'})"

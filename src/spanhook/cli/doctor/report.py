@@ -149,6 +149,12 @@ class Followed:
 
 @dataclass(frozen=True, slots=True)
 class Report:
+    """Everything that was found.
+
+    Attributes:
+        aegra: Aegra's configuration file, if it names hooks; empty otherwise.
+    """
+
     spanhook: str
     python: str
     executable: str
@@ -161,6 +167,7 @@ class Report:
     self_tracing: tuple[SelfTracing, ...]
     findings: tuple[Finding, ...]
     configuration: Followed | None = None
+    aegra: str = ""
 
     @property
     def exit_code(self) -> int:

@@ -22,12 +22,14 @@ def _block(module: str, name: str, drive: str, *, optional: bool = False) -> Blo
 _ANSWERING = Signal(
     module="aegra_api.main", name="agent_protocol_exception_handler", after=f"{_HERE}.answering:answered"
 )
+_STARTING = _block("services.langgraph_service", "LangGraphService.initialize", "starting:initialize")
 QUEUED = (
     _block("services.local_executor", "LocalExecutor.submit", "submitting:submit"),
     _block("services.worker_executor", "WorkerExecutor.submit", "submitting:submit"),
     _block("services.cron_scheduler", "CronScheduler._fire_cron", "submitting:schedule", optional=True),
     _block("services.run_executor", "_stream_graph", "executing:execute"),
     _block("services.run_status", "finalize_run", "executing:finalize"),
+    _STARTING,
     _ANSWERING,
 )
 IN_PROCESS = (
@@ -37,6 +39,7 @@ IN_PROCESS = (
     _block("api.runs", "execute_run_async", "in_process:execute"),
     _block("api.runs", "update_run_status", "in_process:record"),
     _block("services.graph_streaming", "stream_graph_events", "in_process:stream"),
+    _STARTING,
     _ANSWERING,
 )
 """Points of versions up to 0.8."""
