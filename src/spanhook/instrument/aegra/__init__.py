@@ -24,6 +24,9 @@ _ANSWERING = Signal(
 )
 _STARTING = _block("services.langgraph_service", "LangGraphService.initialize", "starting:initialize")
 QUEUED = (
+    _block("services.run_preparation", "_prepare_run", "withholding:prepare"),
+    _block("services.run_preparation", "update_thread_metadata", "withholding:describe_thread"),
+    _block("services.run_preparation", "set_thread_status", "withholding:set_status"),
     _block("services.local_executor", "LocalExecutor.submit", "submitting:submit"),
     _block("services.worker_executor", "WorkerExecutor.submit", "submitting:submit"),
     _block("services.cron_scheduler", "CronScheduler._fire_cron", "submitting:schedule", optional=True),
@@ -36,6 +39,8 @@ IN_PROCESS = (
     _block("api.runs", "create_run", "in_process:accept"),
     _block("api.runs", "create_and_stream_run", "in_process:accept"),
     _block("api.runs", "wait_for_run", "in_process:accept"),
+    _block("api.runs", "update_thread_metadata", "in_process:describe_thread"),
+    _block("api.runs", "set_thread_status", "in_process:set_status"),
     _block("api.runs", "execute_run_async", "in_process:execute"),
     _block("api.runs", "update_run_status", "in_process:record"),
     _block("services.graph_streaming", "stream_graph_events", "in_process:stream"),

@@ -1,7 +1,7 @@
 """Runs of the versions up to 0.8, which execute each in the process that has accepted it, as a task of its own.
 
 An endpoint begins the task and answers at once, so it is made to wait for what the gates say there. Until these have
-let the run pass, nothing of it happens.
+let the run pass, nothing of it happens, and its thread stays as it is.
 """
 
 import asyncio
@@ -18,8 +18,9 @@ from aegra_api.core import orm
 
 from spanhook.diagnostics import log
 from spanhook.errors import Reject
-from spanhook.instrument.aegra.recorded import as_before, assistant_of
+from spanhook.instrument.aegra.recorded import assistant_of
 from spanhook.instrument.aegra.run import RUN, run_of
+from spanhook.instrument.aegra.threads import Thread, look_up, occupy, resumes
 from spanhook.model import Args, Executing, Kwargs, Opening, first
 
 
@@ -66,7 +67,36 @@ class _Running:
         return self.execution.leave(result, error, left=left)
 
 
-_accepting: ContextVar[list[_Decision] | None] = ContextVar("spanhook.aegra.accepting", default=None)
+class _Accepting:
+    """A request for a run.
+
+    Attributes:
+        decisions: About the runs that it has asked for.
+        thread: The thread as it is, if it was there before; ``None`` if not, or not yet known.
+        describe: Says which assistant is on the thread, which is withheld until the run was let pass.
+    """
+
+    def __init__(self) -> None:
+        self.decisions: list[_Decision] = []
+        self.thread: Thread | None = None
+        self.describe: Callable[[Any], Awaitable[None]] | None = None
+
+    async def begin(self, job: Any) -> None:
+        """Say that the thread is busy with a run that was let pass.
+
+        Raises:
+            HTTPException: The thread is not as it was.
+        """
+        thread_id, before = job.identity.thread_id, self.thread
+        async with orm._get_session_maker()() as session:
+            before = before or await look_up(session, thread_id) or Thread("idle", job.user.identity)
+            await occupy(session, thread_id, before, resuming=resumes(job.execution.command))
+            await session.commit()
+            if self.describe is not None:
+                await self.describe(session)
+
+
+_accepting: ContextVar[_Accepting | None] = ContextVar("spanhook.aegra.accepting", default=None)
 _running: ContextVar[_Running | None] = ContextVar("spanhook.aegra.running", default=None)
 
 
@@ -74,15 +104,37 @@ async def accept(
     _opening: Opening, wrapped: Callable[..., Awaitable[Any]], _instance: Any, args: Args, kwargs: Kwargs
 ) -> Any:
     """In place of an endpoint that creates a run."""
-    decisions: list[_Decision] = []
-    token = _accepting.set(decisions)
+    accepting = _Accepting()
+    token = _accepting.set(accepting)
     try:
         response = await wrapped(*args, **kwargs)
     finally:
         _accepting.reset(token)
-    for decision in decisions:
+    for decision in accepting.decisions:
         await decision.wait()
     return response
+
+
+async def describe_thread(
+    _opening: Opening, wrapped: Callable[..., Awaitable[None]], _instance: Any, args: Args, kwargs: Kwargs
+) -> None:
+    """In place of what says which assistant is on a thread, and makes the thread if there is none."""
+    accepting = _accepting.get()
+    if accepting is not None:
+        given = signature(wrapped).bind(*args, **kwargs).arguments
+        accepting.thread = await look_up(given["session"], given["thread_id"])
+        if accepting.thread is not None:
+            accepting.describe = lambda session: wrapped(**{**given, "session": session})
+            return
+    await wrapped(*args, **kwargs)
+
+
+async def set_status(
+    _opening: Opening, wrapped: Callable[..., Awaitable[None]], _instance: Any, args: Args, kwargs: Kwargs
+) -> None:
+    """In place of what says that a thread is busy as a run is asked for, and what it is like once the run has ended."""
+    if _accepting.get() is None:
+        await wrapped(*args, **kwargs)
 
 
 def execute(
@@ -93,8 +145,8 @@ def execute(
     decision = _Decision(given["run_id"])
     accepting = _accepting.get()
     if accepting is not None:
-        accepting.append(decision)
-    return _execute(opening, lambda: wrapped(*args, **kwargs), _job(given), decision)
+        accepting.decisions.append(decision)
+    return _execute(opening, lambda: wrapped(*args, **kwargs), _job(given), decision, accepting)
 
 
 def _job(given: dict[str, Any]) -> Any:
@@ -106,11 +158,20 @@ def _job(given: dict[str, Any]) -> Any:
     return SimpleNamespace(identity=SimpleNamespace(**ids), user=given["user"], execution=execution)
 
 
-async def _execute(opening: Opening, wrapped: Callable[[], Awaitable[None]], job: Any, decision: _Decision) -> None:
+async def _execute(
+    opening: Opening,
+    wrapped: Callable[[], Awaitable[None]],
+    job: Any,
+    decision: _Decision,
+    accepting: _Accepting | None,
+) -> None:
     run_id = job.identity.run_id
+    _accepting.set(None)  # the task was begun by the request, and is no part of it
     try:
         served = run_of(job, await assistant_of(run_id) if opening.runs.hooked else "")
         admission = await opening.runs.ask(RUN, served, {})
+        if accepting is not None:
+            await accepting.begin(job)
     except BaseException as error:
         if isinstance(error, Exception):
             decision.refusal = error
@@ -133,14 +194,12 @@ async def _execute(opening: Opening, wrapped: Callable[[], Awaitable[None]], job
 
 
 async def _refused(job: Any, error: BaseException) -> None:
-    """Record that a run has ended without having begun."""
-    run_id, thread_id = job.identity.run_id, job.identity.thread_id
+    """Record that a run has ended without having begun; its thread stays as it is."""
+    run_id = job.identity.run_id
     status = "interrupted" if isinstance(error, asyncio.CancelledError) else "error"
     reason = error.reason if isinstance(error, Reject) else str(error)
     try:
         await endpoints.update_run_status(run_id, status, output={}, error=reason)
-        async with orm._get_session_maker()() as session:
-            await endpoints.set_thread_status(session, thread_id, as_before(job))
         await endpoints.streaming_service.cleanup_run(run_id)
     except Exception as failure:
         log.error("spanhook: cannot record that run %s was refused", run_id, exc_info=failure)

@@ -1,6 +1,4 @@
-"""What Aegra's tables say of a run, and what is recorded there."""
-
-from typing import Any
+"""What Aegra's tables say of a run."""
 
 from aegra_api.core import orm
 from sqlalchemy import select
@@ -11,8 +9,3 @@ async def assistant_of(run_id: str) -> str:
     async with orm._get_session_maker()() as session:
         found = await session.scalar(select(orm.Run.assistant_id).where(orm.Run.run_id == run_id))
     return str(found or "")
-
-
-def as_before(job: Any) -> str:
-    """The status of its thread if a run does not begin: one that was to resume another still waits to be resumed."""
-    return "interrupted" if "resume" in (job.execution.command or {}) else "idle"

@@ -11,8 +11,10 @@ from aegra_api.services import run_status
 from spanhook.diagnostics import log
 from spanhook.errors import Reject
 from spanhook.instrument.aegra.admissions import admissions
-from spanhook.instrument.aegra.recorded import as_before, assistant_of
+from spanhook.instrument.aegra.recorded import assistant_of
 from spanhook.instrument.aegra.run import RUN, run_of
+from spanhook.instrument.aegra.threads import status_without
+from spanhook.instrument.aegra.withholding import Withheld, withheld
 from spanhook.model import Args, Kwargs, Opening, asheds, first
 
 _scheduled: ContextVar[bool] = ContextVar("spanhook.aegra.scheduled", default=False)
@@ -34,37 +36,49 @@ async def schedule(
 async def submit(
     opening: Opening, wrapped: Callable[..., Awaitable[None]], _instance: Any, args: Args, kwargs: Kwargs
 ) -> None:
-    """In place of an executor's method that is given each run, once it is recorded as pending."""
+    """In place of an executor's method that is given each run, once it is prepared."""
     if not opening.runs.hooked:
         await wrapped(*args, **kwargs)
         return
     job = first(args, kwargs, "job")
+    run_id = job.identity.run_id
+    held = withheld(run_id)
     try:
-        assistant = await assistant_of(job.identity.run_id)
+        assistant = await assistant_of(run_id) if held is None else str(held.run.assistant_id or "")
         admission = await opening.runs.ask(RUN, run_of(job, assistant), {"assistant_id": assistant})
     except BaseException as error:
-        await _refused(job, error)
+        await _refused(job, held, error)
         if isinstance(error, Reject) and _scheduled.get():
             return  # nobody waits for an answer
         raise
     if admission is not None:
         await admissions().keep(admission)
+    if held is not None:
+        try:
+            await held.record(job)
+        except BaseException:
+            await admissions().drop(run_id)
+            raise
     await wrapped(*args, **kwargs)
 
 
-async def _refused(job: Any, error: BaseException) -> None:
+async def _refused(job: Any, held: Withheld | None, error: BaseException) -> None:
     status = "interrupted" if isinstance(error, asyncio.CancelledError) else "error"
     reason = error.reason if isinstance(error, Reject) else str(error)
     try:
-        await _finalize(job, status, reason)
+        if held is not None:
+            await held.record_refusal(status, reason)
+        else:
+            await _finalize(job, status, reason)
     except Exception as failure:
         log.error("spanhook: cannot record that run %s was refused", job.identity.run_id, exc_info=failure)
 
 
 async def _finalize(job: Any, status: str, error: str) -> None:
-    """Record that a run has ended without having begun."""
+    """Record that a run has ended without having begun, which something else than Aegra has recorded and submitted."""
     identity = job.identity
-    given: dict[str, Any] = {"status": status, "thread_status": as_before(job), "output": {}, "error": error}
+    before = await status_without(identity.run_id, identity.thread_id)
+    given: dict[str, Any] = {"status": status, "thread_status": before, "output": {}, "error": error}
     if "user_id" in signature(run_status.finalize_run).parameters:  # from 0.10 on
         given["user_id"] = job.user.identity
     await run_status.finalize_run(identity.run_id, identity.thread_id, **given)
