@@ -95,6 +95,27 @@ def test_a_worker_asks_if_nothing_was_decided(app: Application, postgres: int, r
     assert app.began() == []
 
 
+def test_a_worker_that_refuses_leaves_a_thread_that_waits(app: Application, postgres: int, redis: RedisProcess) -> None:
+    """The first run on it was asked for while it waited, the second while it was busy with the first."""
+    thread = app.thread("later")
+    with served(app.folder, postgres, redis.url):
+        assert app.post(f"/threads/{thread}/runs/wait", said("ask"), user="later").status == 200
+        eventually(lambda: app.status(thread, "later") == "interrupted")
+    app.forget()
+    runs = [app.post(f"/threads/{thread}/runs", said("hi"), user="later").json["run_id"] for _ in range(2)]
+    for run in runs:
+        client(redis).delete(KEY + run)
+    closed = app.folder.file("closed", "")
+    try:
+        with served(app.folder, postgres, redis.url):
+            for run in runs:
+                assert eventually(lambda r=run: over(app, thread, r))["status"] == "error"
+            assert eventually(lambda: app.status(thread, "later") == "interrupted")
+    finally:
+        closed.unlink()
+    assert app.began() == []
+
+
 def over(app: Application, thread: str, run: str) -> Any:
     found = app.run(thread, run, "later")
     return None if found["status"] in ("pending", "running") else found

@@ -1,11 +1,10 @@
 """Every way of creating runs, with Aegra's broker and without: who is asked what, and what the client is told."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
-from tests.instrument.aegra.serving import Answer, Application, eventually, has, said
+from tests.instrument.aegra.serving import Answer, Application, eventually, has, resumed, said
 
 Way = Callable[[Application, str, str], Answer]
 """Creates a run of a user on a thread; ways without a thread make one of their own."""
@@ -65,6 +64,10 @@ def test_a_run(app: Application, way: Way) -> None:
     (used,) = after["usage"].values()
     assert (used["input_tokens"], used["output_tokens"], used["total_tokens"]) == (3, 2, 5)
     run = before["run"]
+    assert before["config"] == after["config"]
+    configurable = before["config"]["configurable"]
+    assert [configurable[name] for name in ("thread_id", "run_id", "user_id")] == [before["thread"], run, "ada"]
+    assert "langgraph_auth_user" in configurable
     model, graph, whole = eventually(lambda: found if len(found := app.operations()) == 3 else None)
     assert [one[0] for one in (model, graph, whole)] == ["llm.call", "agent.invoke", "run"]
     assert [one[-2:] for one in (model, graph, whole)] == [["run", run]] * 3
@@ -117,10 +120,6 @@ def test_the_resumption_is_asked_about_too(app: Application) -> None:
     assert app.began() == ["ask"]
     assert app.post(f"/threads/{thread}/runs/wait", resumed("yes"), user="sometimes").status == 200
     assert eventually(lambda: len(app.told("after")) == 2)
-
-
-def resumed(answer: str) -> dict[str, Any]:
-    return {"assistant_id": "agent", "command": {"resume": answer}}
 
 
 def test_a_run_that_fails(app: Application) -> None:

@@ -50,7 +50,8 @@ async def execute(
         admission = await admissions().find(run_id)
         assistant = admission.known.get("assistant_id", "") if admission is not None else ""
         assistant = assistant or await assistant_of(run_id)
-    run = _Running(job, opening.runs.executing(RUN, run_of(job, assistant), admission), asked=asked)
+    served = run_of(job, assistant, run_executor._build_run_config(job))
+    run = _Running(job, opening.runs.executing(RUN, served, admission), asked=asked)
     _running.set(run)
     try:
         await run.execution.enter()

@@ -146,29 +146,39 @@ def execute(
     accepting = _accepting.get()
     if accepting is not None:
         accepting.decisions.append(decision)
-    return _execute(opening, lambda: wrapped(*args, **kwargs), _job(given), decision, accepting)
+    return _execute(opening, lambda: wrapped(*args, **kwargs), given, decision, accepting)
 
 
 def _job(given: dict[str, Any]) -> Any:
     """A description of the run as later versions have it."""
     ids = {name: given[name] for name in ("run_id", "thread_id", "graph_id")}
-    execution = SimpleNamespace(
-        config=given.get("config"), input_data=given["input_data"], command=given.get("command")
-    )
+    execution = SimpleNamespace(input_data=given["input_data"], command=given.get("command"))
     return SimpleNamespace(identity=SimpleNamespace(**ids), user=given["user"], execution=execution)
+
+
+def _config(given: dict[str, Any]) -> dict[str, Any]:
+    """The configuration with which Aegra runs its graph."""
+    config = endpoints.create_run_config(
+        given["run_id"], given["thread_id"], given["user"], given.get("config") or {}, given.get("checkpoint")
+    )
+    for name in ("interrupt_before", "interrupt_after"):
+        nodes = given.get(name)
+        if nodes is not None:
+            config[name] = nodes if isinstance(nodes, list) else [nodes]
+    return config
 
 
 async def _execute(
     opening: Opening,
     wrapped: Callable[[], Awaitable[None]],
-    job: Any,
+    given: dict[str, Any],
     decision: _Decision,
     accepting: _Accepting | None,
 ) -> None:
-    run_id = job.identity.run_id
+    run_id, job = given["run_id"], _job(given)
     _accepting.set(None)  # the task was begun by the request, and is no part of it
     try:
-        served = run_of(job, await assistant_of(run_id) if opening.runs.hooked else "")
+        served = run_of(job, await assistant_of(run_id) if opening.runs.hooked else "", _config(given))
         admission = await opening.runs.ask(RUN, served, {})
         if accepting is not None:
             await accepting.begin(job)

@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from inspect import signature
 from typing import Any
 
-from aegra_api.services import run_status
+from aegra_api.services import run_executor, run_status
 
 from spanhook.diagnostics import log
 from spanhook.errors import Reject
@@ -45,7 +45,8 @@ async def submit(
     held = withheld(run_id)
     try:
         assistant = await assistant_of(run_id) if held is None else str(held.run.assistant_id or "")
-        admission = await opening.runs.ask(RUN, run_of(job, assistant), {"assistant_id": assistant})
+        run = run_of(job, assistant, run_executor._build_run_config(job))
+        admission = await opening.runs.ask(RUN, run, {"assistant_id": assistant})
     except BaseException as error:
         await _refused(job, held, error)
         if isinstance(error, Reject) and _scheduled.get():

@@ -9,13 +9,18 @@ from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import wrapt
 from aegra_api.core import orm
 
 from spanhook.instrument.aegra.threads import STATUS_BEFORE, Thread, look_up, occupy, resumes
 from spanhook.model import Args, Kwargs, Opening, asheds
+
+if TYPE_CHECKING:
+    ObjectProxy = wrapt.ObjectProxy[Any]
+else:
+    ObjectProxy = wrapt.ObjectProxy  # wrapt 1 is not generic
 
 
 class Withheld:
@@ -72,9 +77,10 @@ class Withheld:
     async def _describe_in(self, session: Any) -> None:
         if self._describe is not None:
             await self._describe(session)
+            await session.flush()  # a new thread, before a run on it
 
 
-class _Session(wrapt.ObjectProxy):
+class _Session(ObjectProxy):
     """A session that does not add runs."""
 
     def __init__(self, session: Any, withheld: Withheld) -> None:

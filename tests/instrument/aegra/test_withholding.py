@@ -1,0 +1,184 @@
+"""What others see of a run while it is being decided about, and what a refused one leaves of its thread."""
+
+import signal
+import time
+from collections.abc import Generator
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.instrument.aegra.serving import Answer, Application, application, eventually, has, resumed, said, served
+from tests.redis_server import RedisProcess
+
+HOWS = ("", "/wait", "/stream")
+
+
+@pytest.fixture
+def people() -> Generator[ThreadPoolExecutor]:
+    """They ask for runs at the same time."""
+    with ThreadPoolExecutor(4) as pool:
+        yield pool
+
+
+def undecided(app: Application, people: ThreadPoolExecutor, thread: str, body: Any) -> "Future[Answer]":
+    """A request that the gate has been asked about, and thinks about until ``decide``."""
+    before = len(app.told("before"))
+    answer = people.submit(app.post, f"/threads/{thread}/runs/wait", body)
+    eventually(lambda: len(app.told("before")) > before)
+    return answer
+
+
+def decide(app: Application) -> None:
+    app.folder.file("decide", "")
+
+
+def waiting(app: Application) -> str:
+    """A thread that waits for a person."""
+    thread = app.thread()
+    assert app.post(f"/threads/{thread}/runs/wait", said("ask")).status == 200
+    eventually(lambda: app.status(thread) == "interrupted")
+    app.forget()
+    return thread
+
+
+def whole(app: Application, thread: str) -> Any:
+    return app.ask("GET", f"/threads/{thread}").json
+
+
+def runs(app: Application, thread: str) -> Any:
+    return app.ask("GET", f"/threads/{thread}/runs").json
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_a_thread_that_waits_for_a_person_still_waits(app: Application, how: str) -> None:
+    thread = waiting(app)
+    before = whole(app, thread)
+    for _ in range(2):
+        assert app.post(f"/threads/{thread}/runs{how}", said("forbidden")).status == 403
+        assert whole(app, thread) == before
+    assert app.began() == []
+    assert [one["status"] for one in runs(app, thread)] == ["error", "error", "interrupted"]
+    assert app.post(f"/threads/{thread}/runs/wait", resumed("yes")).status == 200
+    assert eventually(lambda: app.status(thread) == "idle")
+
+
+def test_a_thread_with_another_run_stays_busy(app: Application) -> None:
+    thread = app.thread()
+    slow = app.post(f"/threads/{thread}/runs", said("slow")).json["run_id"]
+    eventually(app.began)
+    before = whole(app, thread)
+    assert before["status"] == "busy"
+    assert app.post(f"/threads/{thread}/runs", said("forbidden")).status == 403
+    assert whole(app, thread) == before
+    assert app.post(f"/threads/{thread}/runs/{slow}/cancel?wait=1").status == 200
+    assert eventually(lambda: app.status(thread) == "idle")
+
+
+def test_a_thread_whose_last_run_failed(app: Application) -> None:
+    thread = app.thread()
+    app.post(f"/threads/{thread}/runs/wait", said("fail"))
+    assert eventually(lambda: app.status(thread) == "error")
+    before = whole(app, thread)
+    assert app.post(f"/threads/{thread}/runs", said("forbidden")).status == 403
+    assert whole(app, thread) == before
+
+
+def test_a_thread_that_was_not_there_holds_the_refused_run(app: Application) -> None:
+    thread = str(uuid4())
+    assert app.post(f"/threads/{thread}/runs", said("forbidden")).status == 403
+    assert app.status(thread) == "idle"
+    (run,) = runs(app, thread)
+    assert run["status"] == "error"
+
+
+def test_while_it_is_being_decided_about_a_thread_is_as_it_is(app: Application, people: ThreadPoolExecutor) -> None:
+    thread = waiting(app)
+    before = whole(app, thread)
+    answers = [undecided(app, people, thread, said("forbidden in the end")) for _ in range(2)]
+    assert whole(app, thread) == before
+    decide(app)
+    assert [answer.result().status for answer in answers] == [403, 403]
+    assert whole(app, thread) == before
+    assert app.post(f"/threads/{thread}/runs/wait", resumed("yes")).status == 200
+
+
+@pytest.mark.parametrize(("other", "status"), [("hi", "idle"), ("ask", "interrupted"), ("fail", "error")])
+def test_another_run_ends_meanwhile(app: Application, people: ThreadPoolExecutor, other: str, status: str) -> None:
+    """Its end is what the thread tells, during the decision and after."""
+    thread = app.thread()
+    answer = undecided(app, people, thread, said("forbidden in the end"))
+    app.post(f"/threads/{thread}/runs/wait", said(other))
+    assert eventually(lambda: app.status(thread) == status)
+    decide(app)
+    assert answer.result().status == 403
+    assert app.status(thread) == status
+    assert app.began() == [other]
+
+
+def test_only_one_of_two_resumptions_passes(app: Application, people: ThreadPoolExecutor) -> None:
+    thread = waiting(app)
+    answers = [undecided(app, people, thread, resumed(f"{number} in the end")) for number in range(2)]
+    decide(app)
+    assert sorted(answer.result().status for answer in answers) == [200, 400]
+    assert app.began() == ["ask"]
+    assert eventually(lambda: app.status(thread) == "idle")
+
+
+def test_a_thread_that_is_deleted_meanwhile(app: Application, people: ThreadPoolExecutor) -> None:
+    thread = app.thread()
+    answer = undecided(app, people, thread, said("hi in the end"))
+    assert app.ask("DELETE", f"/threads/{thread}").status in (200, 204)
+    decide(app)
+    answer.result()
+    assert app.began() == []
+    assert app.ask("GET", f"/threads/{thread}").status == 404
+
+
+def test_a_run_that_passes_in_the_end(app: Application, people: ThreadPoolExecutor) -> None:
+    """With the broker, it is older by then than what Aegra takes for stuck."""
+    thread = app.thread()
+    answer = undecided(app, people, thread, said("hi in the end"))
+    time.sleep(3.5)  # nothing may happen
+    assert app.began() == []
+    assert app.status(thread) == "idle"
+    decide(app)
+    assert answer.result().status == 200
+    assert eventually(lambda: [one["hook"] for one in app.told()] == ["before", "after"])
+    assert app.began() == ["hi in the end"]
+
+
+def test_a_run_that_is_refused_in_the_end(app: Application, people: ThreadPoolExecutor) -> None:
+    thread = app.thread()
+    answer = undecided(app, people, thread, said("forbidden in the end"))
+    time.sleep(3.5)  # nothing may happen
+    decide(app)
+    assert answer.result().status == 403
+    assert [one["hook"] for one in app.told()] == ["before"]
+    assert app.began() == []
+    (run,) = runs(app, thread)
+    assert run["status"] == "error"
+
+
+@pytest.mark.skipif(not has("services.worker_executor"), reason="this version of Aegra has no workers")
+def test_a_server_that_dies_meanwhile(
+    tmp_path: Path, postgres: int, redis: RedisProcess, people: ThreadPoolExecutor
+) -> None:
+    """It leaves nothing of the run behind."""
+    folder = application(tmp_path)
+    with served(folder, postgres, redis.url) as app:
+        thread = waiting(app)
+        answer = undecided(app, people, thread, said("hi in the end"))
+        app.process.send_signal(signal.SIGKILL)
+        app.process.wait()
+    with pytest.raises(OSError):
+        answer.result()
+    decide(app)
+    with served(folder, postgres, redis.url) as app:
+        time.sleep(3.5)  # nothing may happen
+        assert len(runs(app, thread)) == 1
+        assert app.status(thread) == "interrupted"
+        assert app.began() == []
+        assert app.post(f"/threads/{thread}/runs/wait", resumed("yes")).status == 200
