@@ -11,7 +11,7 @@ from spanhook.cli.conformance.libraries.litellm_ways import litellm
 from spanhook.cli.conformance.loops import run
 from spanhook.cli.conformance.servers.openai_replies import Call, Reply, Tokens
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer
-from spanhook.engine._opening import alike
+from spanhook.engine._opening import described
 from spanhook.instrument.litellm import apis
 from spanhook.instrument.litellm.providers import named
 from spanhook.settings import Settings
@@ -224,5 +224,5 @@ def test_a_mock_response_is_a_call(to_openai: dict[str, Any]) -> None:
 def test_no_keys_of_providers_are_kept() -> None:
     given = {"model": "gpt-4o", "messages": [], "input": "", "api_key": "sk-secret", "aws_secret_access_key": "secret"}
     for adapter in (apis.CHAT, apis.EMBEDDINGS, apis.RESPONSES):
-        assert alike(adapter, None, (), given) is None
+        assert described(adapter, None, (), given) is not None
         assert not adapter.known
