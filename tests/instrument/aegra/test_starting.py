@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from aegra_api import config
-from aegra_api.settings import AppSettings
+from aegra_api import config  # pyright: ignore[reportMissingImports]
+from aegra_api.settings import AppSettings  # pyright: ignore[reportMissingImports]
 
 from spanhook.config import locate_aegra
 from tests.commands import SPANHOOK, Folder, free_port

@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import pytest
-from dspy.clients.cache import Cache
+from dspy.clients.cache import Cache  # pyright: ignore[reportMissingImports]
 
 import spanhook
 from spanhook import Hooks, Operation, Reject
