@@ -375,7 +375,7 @@ def test_quick_takes_two_subjects_of_each_kind_and_the_ways_by_turns() -> None:
 @pytest.fixture
 def costs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "spanhook.cli.conformance.costs.COSTS", {"openai": Cost(100, 10, 80.0), "groq": Cost(10, 5, 5.0)}
+        "spanhook.cli.conformance.costs.COSTS", {"openai": Cost(100, 10, 80.0, 12.0), "groq": Cost(10, 5, 5.0, 3.0)}
     )
 
 
@@ -384,25 +384,27 @@ BOTH = [Library("openai", "openai"), Library("groq", "groq")]
 
 @pytest.mark.usefixtures("costs")
 def test_long_libraries_are_divided_so_that_all_cores_have_work() -> None:
-    planned = schedule(BOTH, processes=2)
+    planned = schedule(BOTH, cores=2)
+    assert (planned.cores, planned.processes) == (2, 3)
     assert [(one.library.name, one.number, one.of) for one in planned.portions] == [
         *(("openai", number, 4) for number in range(4)),
         ("groq", 0, 1),
     ]
     assert planned.longest_first()[-1].library.name == "groq"
     assert planned.ways == {"openai": 100, "groq": 10}
-    assert planned.seconds == planned.work / 2 == pytest.approx((85 + 5 * IMPORT) / 2)
-    assert [one.of for one in schedule(BOTH, processes=1).portions] == [1, 1]
-    quick = schedule(BOTH, quick=True, processes=8)
+    assert planned.seconds == planned.work / 2 == pytest.approx((85 + 3 * IMPORT) / 2)
+    alone = schedule(BOTH, cores=1)
+    assert ([one.of for one in alone.portions], alone.processes, alone.seconds) == ([1, 1], 2, 85.0)
+    quick = schedule(BOTH, quick=True, cores=8)
     assert quick.ways == {"openai": 10, "groq": 5}
-    assert (quick.processes, quick.seconds) == (2, 8.0 + IMPORT)
+    assert (quick.processes, quick.seconds) == (3, (12.0 + IMPORT) / 2)
 
 
 @pytest.mark.usefixtures("costs")
 def test_progress_is_for_terminals(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    planned = schedule(BOTH, processes=2)
+    planned = schedule(BOTH, cores=2)
     line = Line("openai", "3.1", "chat", "create", cells={"denied": Cell(FAILED)})
-    beforehand = "About 110 ways of calling 2 libraries, in 2 processes: about 45 s.\n"
+    beforehand = "About 110 ways of calling 2 libraries, in 3 processes: about 45 s.\n"
     for quiet, shown in ((False, beforehand), (True, "")):
         progress = Progress(planned, quiet=quiet)
         progress(line)

@@ -36,6 +36,7 @@ class Schedule:
 
     Attributes:
         portions: Every portion, in the order of the report.
+        cores: The number of cores that they share.
         processes: How many of them are checked at a time.
         ways: The number of ways of calling to be checked, by library: as recorded until its process has reported it.
         known: The number of ways of calling that there are, by library, once reported.
@@ -43,6 +44,7 @@ class Schedule:
     """
 
     portions: Sequence[Portion]
+    cores: int
     processes: int
     ways: dict[str, int]
     known: dict[str, int] = field(default_factory=dict[str, int])
@@ -55,34 +57,36 @@ class Schedule:
 
     @property
     def seconds(self) -> float:
-        """How long everything may take."""
+        """How long everything may take if nothing else uses the cores."""
         longest = max(one.seconds for one in self.portions)
-        return max(longest, self.work / self.processes)
+        return max(longest, self.work / self.cores)
 
     def longest_first(self) -> list[Portion]:
         """The order in which portions are started, so that no long one is left for the end."""
         return sorted(self.portions, key=lambda one: -one.seconds)
 
 
-def schedule(libraries: Sequence[Library], *, quick: bool = False, processes: int = 0) -> Schedule:
-    """Divide the ways of calling.
+def schedule(libraries: Sequence[Library], *, quick: bool = False, cores: int = 0) -> Schedule:
+    """Divide the ways of calling among one process more than there are cores, because some checks wait.
 
     Args:
         libraries: The libraries to check.
         quick: Whether only the ways of calling of ``--quick`` are checked.
-        processes: How many processes at a time; by default one for each core, but at least two.
+        cores: The number of cores; by default as many as this process may use.
     """
-    processes = processes or max(2, cores())
+    cores = cores or _cores()
     costs = {one.name: cost_of(one.name, quick=quick) for one in libraries}
-    share = max(SHORTEST, sum(one.seconds for one in costs.values()) / (2 * processes))
+    share = max(SHORTEST, sum(one.seconds for one in costs.values()) / (2 * cores))
     portions: list[Portion] = []
     for library in libraries:
         seconds = costs[library.name].seconds
-        of = 1 if processes == 1 else max(1, math.ceil(seconds / share))
-        portions += [Portion(library, number, of, quick, seconds / of + IMPORT) for number in range(of)]
-    return Schedule(portions, min(processes, len(portions)), {name: cost.ways for name, cost in costs.items()})
+        of = 1 if cores == 1 else max(1, math.ceil(seconds / share))
+        each = (seconds + (of - 1) * IMPORT) / of
+        portions += [Portion(library, number, of, quick, each) for number in range(of)]
+    ways = {name: cost.ways for name, cost in costs.items()}
+    return Schedule(portions, min(cores, len(portions)), min(cores + 1, len(portions)), ways)
 
 
-def cores() -> int:
+def _cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -10,7 +10,7 @@ from spanhook.testing import Recorder
 
 
 def allowed(way: Way) -> Cell:
-    """A call that hooks look at and allow gives what it gives without spanhook."""
+    """A call that no hook looks at, or that hooks allow, gives what it gives without spanhook."""
     expected, watched = unhooked(way), watch(way)
     if watched.found != expected:
         raise Wrong(f"without spanhook the caller gets {brief(repr(expected))}, with it {brief(repr(watched.found))}")
@@ -18,6 +18,8 @@ def allowed(way: Way) -> Cell:
         raise Wrong("hooks allowed it, and the call was not made")
     if decided := [decision.decision for op in watched.seen.operations for decision in op.decisions]:
         raise Wrong(f"hooks allowed it, and {', '.join(decided)} was recorded")
+    if (found := unwatched(way).found) != expected:
+        raise Wrong(f"without hooks the caller gets {brief(repr(found))}, without spanhook {brief(repr(expected))}")
     return Cell(OK)
 
 

@@ -48,11 +48,13 @@ class Unwatched:
     """A call of a tenant that no hook looks at.
 
     Attributes:
+        found: What the caller got.
         operations: What was recorded.
         used: The tokens that its body reported.
         counted: The tokens that were counted.
     """
 
+    found: Any
     operations: list[Operation]
     used: int
     counted: int
@@ -64,9 +66,9 @@ def unwatched(way: Way) -> Unwatched:
         body = Body()
         call = way.take(way.subject.make(body))
         with recorder() as seen, context(tenant_id=TENANT):
-            settle(call())
+            found = comparable(settle(call()))
             counted = tokens_in(seen)
-        way.memory["unwatched"] = Unwatched(operations_of(way, seen), body.tokens, counted)
+        way.memory["unwatched"] = Unwatched(found, operations_of(way, seen), body.tokens, counted)
     return way.memory["unwatched"]
 
 
