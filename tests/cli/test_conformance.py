@@ -421,7 +421,7 @@ def test_progress_is_for_terminals(capsys: pytest.CaptureFixture[str], monkeypat
     assert capsys.readouterr() == (
         "",
         beforehand
-        + "\r\x1b[K1 of 110 ways of calling checked, 1 FAILED; 10 s, about 45 s left; openai: chat, create"
+        + "\r\x1b[K1 of 110 ways of calling checked, 1 FAILED; 10 s, about 80 s left; openai: chat, create"
         + "\r\x1b[K2 of 11 ways of calling checked, 2 FAILED; 20 s, about 5 s left; openai: chat, create"
         + "\r\x1b[K",
     )

@@ -10,8 +10,8 @@ from spanhook.cli.conformance.report import Line
 from spanhook.cli.conformance.schedule import Schedule
 from spanhook.export.console import style_of
 
-_SURE = 0.05
-"""The part of the work after which its own pace is a better measure than what was recorded."""
+_SURE = 0.25
+"""The part of the work after which only its own pace counts; at first, while libraries are imported, it tells little."""
 
 
 class Progress:
@@ -57,11 +57,11 @@ class Progress:
             sys.stderr.flush()
 
     def _left(self, elapsed: float) -> str:
-        """How long the rest may take, at the pace so far."""
-        work = self._schedule.work
-        left = max(0.0, work - self._worked)
-        pace = elapsed / self._worked if self._worked > _SURE * work else self._schedule.seconds / work
-        return f"{_about(left * pace)} left"
+        """How long the rest may take: at first as recorded, later at the pace so far."""
+        done = min(1.0, self._worked / self._schedule.work)
+        sure = min(1.0, done / _SURE)
+        total = (1 - sure) * self._schedule.seconds + sure * elapsed / done
+        return f"{_about((1 - done) * total)} left"
 
     def end(self) -> None:
         """Clear the line."""
