@@ -505,7 +505,7 @@ def test_what_ends_its_process_or_never_returns_loses_no_other(folder: Folder, m
     subjects = ("embeddings", "async tool", "a tool's function, by its own name")
     monkeypatch.setenv("PYTHONPATH", code_of_the_users(folder, LOSING + FEWER.format(subjects)))
     told: list[Line] = []
-    lines = fill(schedule([LIBRARIES["langchain_core"]], processes=1), told.append, patience=15.0)
+    lines = fill(schedule([LIBRARIES["langchain_core"]], cores=1), told.append, patience=15.0)
     assert told == lines
     expected = [row for row in rows("langchain_core") if row.subject in subjects]
     assert [row.name for row in told] == [f"{row.subject}, {row.way}".rstrip(", ") for row in expected]
@@ -521,7 +521,7 @@ def test_what_ends_its_process_or_never_returns_loses_no_other(folder: Folder, m
 def test_a_library_that_cannot_be_imported(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.file("theirs/openai.py", "raise RuntimeError('not today')")
     monkeypatch.setenv("PYTHONPATH", str(folder.path / "theirs"))
-    planned = schedule([LIBRARIES["openai"]], processes=2)
+    planned = schedule([LIBRARIES["openai"]], cores=2)
     assert len(planned.portions) > 1
     (line,) = fill(planned, lambda _line: None)
     assert (line.name, line.state) == ("start of its checks", FAILED)

@@ -148,7 +148,7 @@ def conformance(libraries: tuple[str, ...], quick: bool, as_json: bool) -> int:
 
     Tries every way of calling, with scripted models and servers on loopback, without your hooks and exporters. Checks
     that denied calls are not made, each call is counted once, streams are held back, and rewrites arrive. All cores are
-    used; on two of them, the libraries of [all] take two to three minutes, or with --quick about half a minute. The exit
+    used; on two of them, the libraries of [all] take two to three minutes, with --quick about half a minute. The exit
     code is 1 if any check fails.
     """
     from spanhook.cli.conformance import run_conformance

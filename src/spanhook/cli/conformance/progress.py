@@ -11,7 +11,7 @@ from spanhook.cli.conformance.schedule import Schedule
 from spanhook.export.console import style_of
 
 _SURE = 0.25
-"""The part of the work after which only its own pace counts; at first, while libraries are imported, it tells little."""
+"""The part of the work after which only its own pace counts; while libraries are imported, that tells little."""
 
 
 class Progress:
