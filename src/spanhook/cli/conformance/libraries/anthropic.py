@@ -11,6 +11,7 @@ from spanhook.cli.conformance.libraries.anthropic_tools import SAID, TOOL_WAYS, 
 from spanhook.cli.conformance.libraries.anthropic_ways import MESSAGES, MODEL, WAYS
 from spanhook.cli.conformance.libraries.stainless_ways import Way
 from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer
+from spanhook.cli.conformance.servers.authorities import NO_CERTIFICATES
 from spanhook.cli.conformance.servers.openai_replies import Reply, Tokens
 from spanhook.cli.conformance.servers.requests import Line, Seen
 from spanhook.cli.conformance.subject import OVER_HTTP, Body, Subject, Ungated, Use
@@ -45,8 +46,8 @@ class Clients:
     def of(cls, body: Body) -> "Clients":
         given: dict[str, Any] = {"base_url": counting_into(body), "api_key": "test", "max_retries": 0}
         return cls(
-            Anthropic(http_client=DefaultHttpxClient(verify=False, limits=_ONCE), **given),
-            AsyncAnthropic(http_client=DefaultAsyncHttpxClient(verify=False, limits=_ONCE), **given),
+            Anthropic(http_client=DefaultHttpxClient(verify=NO_CERTIFICATES, limits=_ONCE), **given),
+            AsyncAnthropic(http_client=DefaultAsyncHttpxClient(verify=NO_CERTIFICATES, limits=_ONCE), **given),
         )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from anthropic import Anthropic, AsyncAnthropic, DefaultAsyncHttpxClient, DefaultHttpxClient, beta_async_tool, beta_tool
 
 from spanhook.cli.conformance.libraries.stainless_ways import Way, facts, ways_of
+from spanhook.cli.conformance.servers.authorities import NO_CERTIFICATES
 
 MODEL = "claude-haiku-4-5"
 MESSAGES: dict[str, Any] = {
@@ -24,13 +25,17 @@ BATCH: dict[str, Any] = {
 
 def sync_client(url: str, **options: Any) -> Anthropic:
     """A client that does not retry, and loads no certificates, which would take longer than a test."""
-    given: dict[str, Any] = {"http_client": DefaultHttpxClient(verify=False), "max_retries": 0, **options}
+    given: dict[str, Any] = {"http_client": DefaultHttpxClient(verify=NO_CERTIFICATES), "max_retries": 0, **options}
     return Anthropic(base_url=url, api_key="test", **given)
 
 
 def async_client(url: str, **options: Any) -> AsyncAnthropic:
     """The async version of ``sync_client``."""
-    given: dict[str, Any] = {"http_client": DefaultAsyncHttpxClient(verify=False), "max_retries": 0, **options}
+    given: dict[str, Any] = {
+        "http_client": DefaultAsyncHttpxClient(verify=NO_CERTIFICATES),
+        "max_retries": 0,
+        **options,
+    }
     return AsyncAnthropic(base_url=url, api_key="test", **given)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 from cohere import AsyncClient, AsyncClientV2, Client, ClientV2
 
+from spanhook.cli.conformance.servers.authorities import NO_CERTIFICATES
 from spanhook.cli.conformance.subject import Use
 
 ASKED = "Say hello."
@@ -41,7 +42,7 @@ Ask = Callable[[Any], Any]
 
 def _given(kind: Any) -> dict[str, Any]:
     """An HTTP client that loads no certificates, and keeps no connection for another event loop."""
-    return {"httpx_client": kind(verify=False, limits=httpx.Limits(max_keepalive_connections=0))}
+    return {"httpx_client": kind(verify=NO_CERTIFICATES, limits=httpx.Limits(max_keepalive_connections=0))}
 
 
 def client(url: str) -> Any:

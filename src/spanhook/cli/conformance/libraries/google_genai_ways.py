@@ -1,12 +1,12 @@
 """Every way of calling models through Google's Gen AI SDK."""
 
-import ssl
 from collections.abc import Callable
 from typing import Any
 
 from google.auth.credentials import AnonymousCredentials
 from google.genai import Client, _api_client, types
 
+from spanhook.cli.conformance.servers.authorities import NO_CERTIFICATES
 from spanhook.cli.conformance.subject import Use
 
 ASKED = "Say hello."
@@ -17,7 +17,6 @@ CONTENT: dict[str, Any] = {
     "config": {"system_instruction": "Be brief.", "temperature": 0.5},
 }
 EMBEDDED: dict[str, Any] = {"model": "gemini-embedding-001", "contents": ["one", "two"]}
-_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # loads no certificates, which would take longer than a test
 _USED = vars(_api_client).get("_DEFAULT_HTTP_CLIENT_BACKEND", "httpx")
 _HTTP: Any = vars(_api_client)[_USED]  # the library that this version uses
 
@@ -28,9 +27,9 @@ def options(url: str, **more: Any) -> types.HttpOptions:
     Async ones keep no connections, which belong to an event loop.
     """
     once = _HTTP.Limits(max_keepalive_connections=0)
-    transport = _HTTP.AsyncHTTPTransport(verify=_TLS, limits=once)
+    transport = _HTTP.AsyncHTTPTransport(verify=NO_CERTIFICATES, limits=once)
     attempts = types.HttpRetryOptions(attempts=1)
-    given: dict[str, Any] = {"client_args": {"verify": _TLS}, "async_client_args": {"transport": transport}}
+    given: dict[str, Any] = {"client_args": {"verify": NO_CERTIFICATES}, "async_client_args": {"transport": transport}}
     given |= {"retry_options": attempts, **more}
     return types.HttpOptions(base_url=url, **given)
 

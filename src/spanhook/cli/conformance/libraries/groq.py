@@ -8,6 +8,7 @@ from typing import Any
 from groq import DEFAULT_CONNECTION_LIMITS, AsyncGroq, DefaultAsyncHttpxClient, DefaultHttpxClient, Groq
 
 from spanhook.cli.conformance.libraries.groq_ways import CHAT, EMBEDDINGS, SOUNDS, WAYS, Way
+from spanhook.cli.conformance.servers.authorities import NO_CERTIFICATES
 from spanhook.cli.conformance.servers.groq_server import GroqServer
 from spanhook.cli.conformance.servers.openai_replies import Reply, Tokens
 from spanhook.cli.conformance.servers.requests import Line, Seen
@@ -40,8 +41,8 @@ class Clients:
         url = _server().url_for(Line(body, _tokens))
         given: dict[str, Any] = {"base_url": url, "api_key": "test", "max_retries": 0}
         return cls(
-            Groq(http_client=DefaultHttpxClient(verify=False, limits=_ONCE), **given),
-            AsyncGroq(http_client=DefaultAsyncHttpxClient(verify=False, limits=_ONCE), **given),
+            Groq(http_client=DefaultHttpxClient(verify=NO_CERTIFICATES, limits=_ONCE), **given),
+            AsyncGroq(http_client=DefaultAsyncHttpxClient(verify=NO_CERTIFICATES, limits=_ONCE), **given),
         )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from groq import AsyncGroq, DefaultAsyncHttpxClient, DefaultHttpxClient, Groq
 
 from spanhook.cli.conformance.libraries.stainless_ways import Way, ways_of
+from spanhook.cli.conformance.servers.authorities import NO_CERTIFICATES
 
 CHAT: dict[str, Any] = {
     "model": "openai/gpt-oss-20b",
@@ -18,13 +19,17 @@ ASKED = "Say hello."
 
 def sync_client(url: str, **options: Any) -> Groq:
     """A client that does not retry, and loads no certificates, which would take longer than a test."""
-    given: dict[str, Any] = {"http_client": DefaultHttpxClient(verify=False), "max_retries": 0, **options}
+    given: dict[str, Any] = {"http_client": DefaultHttpxClient(verify=NO_CERTIFICATES), "max_retries": 0, **options}
     return Groq(base_url=url, api_key="test", **given)
 
 
 def async_client(url: str, **options: Any) -> AsyncGroq:
     """The async version of ``sync_client``."""
-    given: dict[str, Any] = {"http_client": DefaultAsyncHttpxClient(verify=False), "max_retries": 0, **options}
+    given: dict[str, Any] = {
+        "http_client": DefaultAsyncHttpxClient(verify=NO_CERTIFICATES),
+        "max_retries": 0,
+        **options,
+    }
     return AsyncGroq(base_url=url, api_key="test", **given)
 
 

@@ -10,6 +10,8 @@ from mcp import ClientSession, types
 from mcp.shared.memory import create_client_server_memory_streams
 from mcp.shared.message import SessionMessage
 
+from spanhook.cli.conformance.servers.authorities import NO_CERTIFICATES
+
 _TYPES: Any = types
 FIRST = "isError" in types.CallToolResult.model_fields
 """Whether this is version 1."""
@@ -92,7 +94,7 @@ async def http_transport(url: str) -> AsyncGenerator[Any]:
     """The transport over HTTP, with a client that does not read the machine's certificates, which takes 100 ms."""
     http: Any = importlib.import_module("httpx" if FIRST else "httpx2")
     module: Any = importlib.import_module("mcp.client.streamable_http")
-    options: dict[str, Any] = {"verify": False, "timeout": 60}
+    options: dict[str, Any] = {"verify": NO_CERTIFICATES, "timeout": 60}
 
     def client_of(**given: Any) -> Any:
         return http.AsyncClient(**{**given, **options})

@@ -7,6 +7,7 @@ from typing import Any
 from mistralai.azure.client import MistralAzure
 from mistralai.client import Mistral, basesdk
 
+from spanhook.cli.conformance.servers.authorities import NO_CERTIFICATES
 from spanhook.cli.conformance.subject import Use
 
 httpx: Any = vars(basesdk)["httpx"]  # or httpx2
@@ -36,7 +37,7 @@ def http_clients() -> dict[str, Any]:
     """Clients that load no certificates, which would take longer than a test, and keep no connection for another
     event loop.
     """
-    given: dict[str, Any] = {"verify": False, "limits": httpx.Limits(max_keepalive_connections=0)}
+    given: dict[str, Any] = {"verify": NO_CERTIFICATES, "limits": httpx.Limits(max_keepalive_connections=0)}
     return {"client": httpx.Client(**given), "async_client": httpx.AsyncClient(**given)}
 
 

@@ -11,6 +11,7 @@ from openai import DEFAULT_CONNECTION_LIMITS, AsyncOpenAI, DefaultAsyncHttpxClie
 from spanhook.cli.conformance.libraries.openai_endpoints import IMAGES, MODERATIONS, SOUNDS, VIDEOS, Ask
 from spanhook.cli.conformance.libraries.openai_tools import LACKING, SAID, TOOL_WAYS, Tooled
 from spanhook.cli.conformance.libraries.openai_ways import CHAT, EMBEDDINGS, RESPONSES, TEXT, WAYS, Way
+from spanhook.cli.conformance.servers.authorities import NO_CERTIFICATES
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply, Tokens
 from spanhook.cli.conformance.servers.requests import Line, Seen
 from spanhook.cli.conformance.subject import OVER_HTTP, Body, Subject, Ungated, Use
@@ -52,8 +53,8 @@ def serving(line: Line) -> str:
 
 def connections() -> dict[str, Any]:
     return {
-        "http_client": DefaultHttpxClient(verify=False, limits=_ONCE),
-        "http_async_client": DefaultAsyncHttpxClient(verify=False, limits=_ONCE),
+        "http_client": DefaultHttpxClient(verify=NO_CERTIFICATES, limits=_ONCE),
+        "http_async_client": DefaultAsyncHttpxClient(verify=NO_CERTIFICATES, limits=_ONCE),
     }
 
 

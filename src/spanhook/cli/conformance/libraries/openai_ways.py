@@ -5,6 +5,7 @@ from typing import Any
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient, DefaultHttpxClient, OpenAI
 
 from spanhook.cli.conformance.libraries.stainless_ways import Answer, Way, collected, facts, named, raw_facts, ways_of
+from spanhook.cli.conformance.servers.authorities import NO_CERTIFICATES
 
 __all__ = ["Answer", "Way", "collected", "facts", "named", "raw_facts"]
 
@@ -22,13 +23,17 @@ TEXT: dict[str, Any] = {"model": "gpt-3.5-turbo-instruct", "prompt": "Say hello.
 
 def sync_client(url: str, **options: Any) -> OpenAI:
     """A client that does not retry, and loads no certificates, which would take longer than a test."""
-    given: dict[str, Any] = {"http_client": DefaultHttpxClient(verify=False), "max_retries": 0, **options}
+    given: dict[str, Any] = {"http_client": DefaultHttpxClient(verify=NO_CERTIFICATES), "max_retries": 0, **options}
     return OpenAI(base_url=url, api_key="test", **given)
 
 
 def async_client(url: str, **options: Any) -> AsyncOpenAI:
     """The async version of ``sync_client``."""
-    given: dict[str, Any] = {"http_client": DefaultAsyncHttpxClient(verify=False), "max_retries": 0, **options}
+    given: dict[str, Any] = {
+        "http_client": DefaultAsyncHttpxClient(verify=NO_CERTIFICATES),
+        "max_retries": 0,
+        **options,
+    }
     return AsyncOpenAI(base_url=url, api_key="test", **given)
 
 

@@ -9,6 +9,7 @@ from pydantic_ai.providers.anthropic import AnthropicProvider
 
 from spanhook.cli.conformance.libraries.anthropic import counting_into
 from spanhook.cli.conformance.libraries.pydantic_ai_ways import ASK, MODEL_OPENED, MODEL_WAYS, RUN_WAYS, Run
+from spanhook.cli.conformance.servers.authorities import NO_CERTIFICATES
 from spanhook.cli.conformance.servers.openai_replies import Reply
 from spanhook.cli.conformance.subject import OVER_HTTP, Body, Subject
 
@@ -23,7 +24,7 @@ def anthropic_model(body: Body) -> AnthropicModel:
 
 def model_at(url: str) -> AnthropicModel:
     """A model of the server at this address."""
-    http = DefaultAsyncHttpxClient(verify=False, limits=_ONCE)
+    http = DefaultAsyncHttpxClient(verify=NO_CERTIFICATES, limits=_ONCE)
     client = AsyncAnthropic(base_url=url, api_key="test", max_retries=0, http_client=http)
     return AnthropicModel("claude-haiku-4-5", provider=AnthropicProvider(anthropic_client=client))
 

@@ -9,6 +9,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
+NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+"""What clients of servers on loopback verify with, made once: reading certificates takes longer than most checks."""
 _VARIABLES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "AWS_CA_BUNDLE")
 _END = "-----END CERTIFICATE-----"
 _BEGIN = "-----BEGIN CERTIFICATE-----"
