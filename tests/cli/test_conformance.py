@@ -31,7 +31,7 @@ from spanhook.cli.conformance.report import Absent, Line, Report
 from spanhook.cli.conformance.schedule import Schedule, schedule
 from spanhook.cli.conformance.subject import Body, Broken, Subject
 from spanhook.engine import registry
-from spanhook.instrument import INSTRUMENTORS
+from spanhook.instrument import INSTRUMENTORS, instrumentor_of
 from tests.commands import Folder
 
 README = Path(__file__).parents[2] / "README.md"
@@ -137,6 +137,17 @@ def test_a_caller_that_can_tell_fails() -> None:
         "without spanhook the caller gets ('tuple', [('str', 'found x'), ('bool', False)]), "
         "with it ('tuple', [('str', 'found x'), ('bool', True)])"
     )
+
+
+def test_a_caller_that_can_tell_without_hooks_fails() -> None:
+    def telling(tool: StructuredTool) -> Any:
+        is_bound = bool(instrumentor_of("langchain_core").states)
+        return tool.invoke({"query": "x"}), is_bound and not _is_hooked()
+
+    assert failures(using(telling)) == {
+        "allowed": "without hooks the caller gets ('tuple', [('str', 'found x'), ('bool', True)]), "
+        "without spanhook ('tuple', [('str', 'found x'), ('bool', False)])"
+    }
 
 
 def test_an_error_that_changes_on_its_way_fails() -> None:
