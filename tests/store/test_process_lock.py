@@ -190,6 +190,15 @@ def test_files_of_processes_that_have_ended_are_removed_and_no_others(lock: Proc
     assert not lock.has_ended(other.hold())
 
 
+def test_a_pipe_a_link_and_a_folder_of_such_a_name_keep_nobody_waiting(lock: ProcessLock, tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("of somebody else")
+    os.mkfifo(tmp_path / "spanhook-process-pipe")
+    (tmp_path / "spanhook-process-link").symlink_to(tmp_path / "other")
+    (tmp_path / "spanhook-process-folder").mkdir()
+    lock.clean()
+    assert (tmp_path / "other").read_text() == "of somebody else"
+
+
 def test_a_file_that_is_removed_before_it_is_locked_is_not_used(
     lock: ProcessLock, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,8 @@ from spanhook.store._renewal import renewed
 
 _PREFIX = "spanhook-process-"
 _TRIES = 10
+_FLAGS = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+"""No program inherits it, and nobody can put a link or a pipe there that others would wait for."""
 _Identity = tuple[int, int]
 
 
@@ -115,7 +117,7 @@ class ProcessLock:
         self._close()
         name = self._name or uuid4().hex
         for _ in range(_TRIES):
-            file = _File(os.open(self._prefix + name, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+            file = _File(os.open(self._prefix + name, os.O_CREAT | os.O_RDWR | _FLAGS, 0o600))
             if self._locked(file.descriptor) and file.identity == _of(self._prefix + name):
                 self._share(file.descriptor)
                 if self._ended(name, remove=False):  # another open file gets the lock as well
@@ -145,7 +147,7 @@ class ProcessLock:
     def _ended(self, name: str, *, remove: bool) -> bool:
         path = self._prefix + name
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_RDONLY | _FLAGS)
         except FileNotFoundError:
             return True
         try:
