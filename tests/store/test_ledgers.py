@@ -128,6 +128,16 @@ def test_an_account_of_a_process_that_has_ended_is_forgotten_once_its_time_is_ov
     assert len(list(tmp_path.glob("spanhook-process-*"))) == 1
 
 
+def test_a_process_whose_file_was_deleted_makes_it_again_as_it_renews(tmp_path: Path) -> None:
+    path = str(tmp_path / "ledger.db")
+    ledger, other = SQLiteLedger(path), SQLiteLedger(path)
+    ledger.reserve("a", "1", Amounts(60), Caps(100), 60, None)
+    for file in tmp_path.glob("spanhook-process-*"):
+        file.unlink()
+    ledger.extend("a", "1", 60)
+    assert other.standing("a") == Standing(NONE, Amounts(60))
+
+
 @pytest.fixture
 def counting(redis_url: str) -> Iterator[RedisLedger]:
     made = RedisLedger(redis_url)
