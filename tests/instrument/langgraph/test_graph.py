@@ -7,14 +7,13 @@ from typing import Any, TypedDict
 import pytest
 from inline_snapshot import snapshot
 from langchain_core.messages import HumanMessage
-from langgraph.cache.memory import InMemoryCache
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_store
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import PutOp
 from langgraph.store.memory import InMemoryStore
-from langgraph.types import CachePolicy, Command, interrupt
+from langgraph.types import Command, interrupt
 
 from spanhook import Hooks, Operation, Reject, Settings
 from spanhook.cli.conformance.libraries.langchain import ASK, WAYS, Calls, agent, consume
@@ -547,24 +546,3 @@ def test_an_override_that_asks_for_something_else_is_asked_about_again(way: str,
     with recorder(hooks), pytest.raises(Reject, match=REFUSED):
         list(getattr(made, way)({"value": "tea"}))
     assert (asked, ran) == ([False, True], [])
-
-
-def test_the_cache_of_nodes_keeps_what_hooks_have_left_and_a_hit_asks_no_hook() -> None:
-    hooks, asked = Hooks(), list[str]()
-
-    @hooks.after("llm.call")
-    def hide(op: Operation) -> None:
-        asked.append(op.name)
-        op.respond("[hidden]")
-
-    def think(state: Any) -> Any:
-        return {"value": ScriptedChat(body=Body()).invoke(state["value"]).content}
-
-    made: Any = StateGraph(State)
-    made.add_node("think", think, cache_policy=CachePolicy())
-    made.add_edge(START, "think")
-    graph: Any = made.compile(cache=InMemoryCache())
-    with recorder(hooks):
-        answers = [graph.invoke({"value": "hi"}) for _ in range(2)]
-    assert answers == [{"value": "[hidden]"}] * 2
-    assert len(asked) == 1
