@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-import yaml
 from docs.semconv import PAGE, page
 
 from spanhook import semconv
@@ -12,6 +11,7 @@ from spanhook.instrument import INSTRUMENTORS
 from spanhook.semconv import Coverage, Decision, Kind, LifecyclePhase, Status
 from spanhook.telemetry import BUCKETS
 from tests.inventory import each
+from tests.yaml_files import load_file
 
 REGISTRY = Path(__file__).parent.parent / "docs" / "semconv"
 SCALARS = {"string", "int", "double", "boolean", "string[]"}
@@ -20,7 +20,7 @@ OURS = "spanhook."
 
 
 def read(name: str) -> Any:
-    return yaml.safe_load((REGISTRY / name).read_text())
+    return load_file(REGISTRY / name)
 
 
 ATTRIBUTES = {one["key"]: one for one in read("attributes.yaml")["attributes"]}
@@ -28,7 +28,7 @@ METRICS = {one["name"]: one for one in read("metrics.yaml")["metrics"]}
 EVENTS = {one["name"]: one for one in read("events.yaml")["events"]}
 GROUPS = {one["id"]: one for file in ("metrics.yaml", "events.yaml") for one in read(file)["attribute_groups"]}
 
-FACTS = yaml.safe_load((Path(__file__).parent / "conventions" / "facts.yaml").read_text())
+FACTS = load_file(Path(__file__).parent / "conventions" / "facts.yaml")
 """What the conventions have names for."""
 
 #: Names of the conventions for resources and the SDK, those of others, which are only read, and no names at all.

@@ -8,10 +8,11 @@ import pytest
 import yaml
 
 from spanhook import semconv
+from tests.yaml_files import load_file
 
 ROOT = Path(__file__).resolve().parents[1]
 COLLECTOR = ROOT / "collector"
-COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+COMPOSE: dict[str, Any] = load_file(ROOT / "docker-compose.yml")
 SERVICES: dict[str, Any] = COMPOSE["services"]
 RULES = sorted(path for path in (COLLECTOR / "backends" / "rules").glob("*.yaml") if ".test." not in path.name)
 CONFIGURATIONS = sorted([*COLLECTOR.glob("*.yaml"), *(COLLECTOR / "backends").glob("*.yaml")])
@@ -21,7 +22,7 @@ ELSEWHERE = re.compile(r"spanhook_server_\w+|otelcol_\w+|otel_sdk_\w+|traces_\w+
 
 
 def _read(path: Path) -> Any:
-    return yaml.safe_load(path.read_text())
+    return load_file(path)
 
 
 def _version() -> str:

@@ -7,15 +7,17 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.yaml_files import load_file
+
 ROOT = Path(__file__).resolve().parents[1]
 COLLECTOR = ROOT / "collector"
 KUBERNETES = COLLECTOR / "kubernetes"
-SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+SERVICES: dict[str, Any] = load_file(ROOT / "docker-compose.yml")["services"]
 TIERS = ("agent", "gateway-1", "gateway-2")
 
 
 def _configuration(name: str) -> Any:
-    return yaml.safe_load((COLLECTOR / name).read_text())
+    return load_file(COLLECTOR / name)
 
 
 def _defaults(*names: str) -> dict[str, str]:

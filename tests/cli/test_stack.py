@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from spanhook.cli.conformance.servers.loopback import serving
 from spanhook.cli.stack.files import NAME, PROFILES, compose_file
@@ -22,9 +21,10 @@ from spanhook.cli.stack.services import DASHBOARDS, OTLP_GRPC, OTLP_HTTP, SERVIC
 from spanhook.errors import ConfigurationError
 from tests.commands import SPANHOOK
 from tests.forking import children
+from tests.yaml_files import load_file
 
 ROOT = Path(__file__).resolve().parents[2]
-COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / NAME).read_text())
+COMPOSE: dict[str, Any] = load_file(ROOT / NAME)
 
 STATE = {"POSTGRES_PASSWORD": "of-a-database", "REDIS_PASSWORD": "of-a-store"}
 

@@ -8,17 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from spanhook import semconv
+from tests.yaml_files import load_file
 
 HERE = Path(__file__).parent
 REGISTRY = HERE.parent.parent / "docs" / "semconv"
-FACTS: Any = yaml.safe_load((HERE / "facts.yaml").read_text())
+FACTS: Any = load_file(HERE / "facts.yaml")
 
 
 def _registered(file: str, of: str, key: str) -> dict[str, Any]:
-    return {one[key]: one for one in yaml.safe_load((REGISTRY / file).read_text())[of]}
+    return {one[key]: one for one in load_file(REGISTRY / file)[of]}
 
 
 ATTRIBUTES = _registered("attributes.yaml", "attributes", "key")
