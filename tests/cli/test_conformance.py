@@ -33,6 +33,7 @@ from spanhook.cli.conformance.subject import Body, Broken, Subject
 from spanhook.engine import registry
 from spanhook.instrument import INSTRUMENTORS, instrumentor_of
 from tests.commands import Folder
+from tests.thinning import a_fifth
 
 README = Path(__file__).parents[2] / "README.md"
 TOOL = next(subject for subject in SUBJECTS if subject.name == "tool")
@@ -59,12 +60,12 @@ IDLE = {"usage", "cancelled", "left", "edited", "foreign"}
 """Columns with nothing to check for a tool that is called once and reports no tokens."""
 
 
-def test_what_is_gated_is_ok() -> None:
-    for name in ("invoke", "ainvoke", "stream", "batch", "invoke (kept)"):
-        cells = checked(TOOL, name, "langchain_core")
-        assert {column: cell.state for column, cell in cells.items()} == {
-            column: "n/a" if column in IDLE else "exact" if column == "coerced" else OK for column in CHECKS
-        }, name
+@pytest.mark.parametrize("name", a_fifth(["stream", "invoke", "ainvoke", "batch", "invoke (kept)"]))
+def test_what_is_gated_is_ok(name: str) -> None:
+    cells = checked(TOOL, name, "langchain_core")
+    assert {column: cell.state for column, cell in cells.items()} == {
+        column: "n/a" if column in IDLE else "exact" if column == "coerced" else OK for column in CHECKS
+    }
 
 
 def test_what_goes_around_the_gate_fails_every_check_of_it() -> None:

@@ -81,7 +81,9 @@ def follower(write: Write) -> Iterator[Follower]:
 
 @pytest.mark.parametrize("active", ["the same", pytest.param("an earlier one", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("marked", [True, False])
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    "name", ["of the examples", "of the readme", pytest.param("of the page", marks=pytest.mark.slow)]
+)
 def test_no_gate_is_lost_without_a_warning(
     write: Write, follower: Follower, caplog: pytest.LogCaptureFixture, name: str, marked: bool, active: str
 ) -> None:

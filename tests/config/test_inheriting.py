@@ -87,7 +87,10 @@ if pid: os.waitpid(pid, 0)
 """
 
 
-@pytest.mark.parametrize(("end", "child"), [("...\n", ["ended 2"]), ("", ["child ran", "ended 0"])])
+@pytest.mark.parametrize(
+    ("end", "child"),
+    [("...\n", ["ended 2"]), pytest.param("", ["child ran", "ended 0"], marks=pytest.mark.slow)],
+)
 def test_children_of_a_process_that_keeps_its_gates(tmp_path: Path, end: str, child: list[str]) -> None:
     (tmp_path / "app.py").write_text(APP)
     (tmp_path / "spanhook.yaml").write_text(WHOLE + end)

@@ -7,10 +7,11 @@ import pytest
 from spanhook.cli.conformance.checks.cells import FAILED
 from spanhook.cli.conformance.matrix import Row, rows
 
-LIBRARIES = ("own_code", "langchain_core", "langgraph", "langchain")
+DEFAULT = {"own_code": "own tool", "langchain_core": "text", "langgraph": "graph", "langchain": "an agent's tool"}
+"""A subject of each library, of which one way of calling is for default tests; all else is for slow tests."""
+LIBRARIES = tuple(DEFAULT)
 ROWS = [(library, row) for library in LIBRARIES for row in rows(library) if not row.note]
-_FIRST = {(library, row.subject): row for library, row in reversed(ROWS)}
-"""A way of calling each subject; the others are for slow tests."""
+_FIRST = {library: row for library, row in reversed(ROWS) if row.subject == DEFAULT[library]}
 
 
 def _named(case: Any) -> str:
@@ -18,6 +19,7 @@ def _named(case: Any) -> str:
     return f"{library}-{row.subject}-{row.way}".replace(" ", "_")
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     "case",
     [pytest.param(case, marks=() if case[1] in _FIRST.values() else pytest.mark.slow) for case in ROWS],
