@@ -75,10 +75,10 @@ class Scope:
 
 DEFAULT = rf"tests/(?!{APART.removeprefix('tests/')})"
 SCOPES = {
-    "slow": Scope(NEWEST, rf"{DEFAULT}(?!conformance/)", marked=r"slow|a_fifth", narrow=False),
+    "slow": Scope(NEWEST, rf"{DEFAULT}(?!conformance/)", marked=r"slow|parametrize", narrow=False),
     "conformance": Scope(NEWEST, "tests/conformance/"),
     "conformance-oldest": Scope(
-        OLDEST, "tests/(conformance|engine|hooks|instrument)/", marked=r"slow|a_fifth|SUBJECTS|CASES"
+        OLDEST, "tests/(conformance|engine|hooks|instrument)/", marked=r"slow|parametrize|SUBJECTS|CASES"
     ),
     "oldest": Scope(OLDEST, rf"{DEFAULT}(?!jobs/)", narrow=False),
     "python-*": Scope(NEWEST, DEFAULT, narrow=False),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.inventory import each
-from tests.thinning import diagonal_of, mark_products
+from tests.thinning import STEP, diagonal_of, mark_products, sample_of
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=4))
@@ -33,6 +33,19 @@ def test_of_a_product_each_value_is_tried_by_default(
 
     assert len(items) == 6
     assert [item.callspec.id for item in items if not item.get_closest_marker("slow")] == ["1-1-a", "2-4-b", "3-9-a"]
+
+
+@given(st.integers(1, 20), st.text())
+def test_a_sample_has_every_third_case_and_never_none(count: int, name: str) -> None:
+    sample = sample_of(range(count), name)
+
+    assert len(sample) in (max(1, count // STEP), -(-count // STEP))
+
+
+def test_different_tests_try_different_cases() -> None:
+    assert {case for name in ("test_a", "test_b", "test_c", "test_d") for case in sample_of(range(9), name)} == {
+        *range(9)
+    }
 
 
 def test_an_inventory_reports_each_miss() -> None:

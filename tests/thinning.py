@@ -1,27 +1,59 @@
 """Matrices of which a part is enough by default; the rest is for slow tests."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
+from zlib import crc32
 
 import pytest
 
+Case = TypeVar("Case")
+
+SAMPLED = frozenset(("conformance", "instrument"))
+"""Folders in which most tests try one promise with each way of calling a library."""
+STEP = 3
+"""Of how many cases there the default suite tries one."""
+
 
 def mark_products(items: Iterable[pytest.Item]) -> None:
-    """Mark tests ``slow`` that combine values of several parameters which others have tried.
+    """Mark tests ``slow`` that try other values of their parameters in the code that the rest tries.
 
-    Of a product of parameters the default suite tries each value once, not each combination.
+    Of a product of parameters the default suite tries each value once, not each combination, unless the test has the
+    mark ``every_combination``. In the folders that are ``SAMPLED`` it tries every third of these, unless the test has
+    the mark ``every_value``.
     """
     groups: dict[tuple[object, str], list[pytest.Function]] = {}
     for item in items:
         if isinstance(item, pytest.Function) and hasattr(item, "callspec") and not item.get_closest_marker("slow"):
             groups.setdefault((item.parent, item.originalname), []).append(item)
-    for group in groups.values():
-        places = [item.callspec._idlist for item in group]  # not `indices`: pytest 9 numbers the combinations there
-        values = [list(dict.fromkeys(parameter)) for parameter in zip(*places, strict=True)]
-        diagonal = diagonal_of([len(one) for one in values])
-        for item, place in zip(group, places, strict=True):
-            if tuple(one.index(value) for one, value in zip(values, place, strict=True)) not in diagonal:
-                item.add_marker(pytest.mark.slow)
+    for (_, name), group in groups.items():
+        if group[0].get_closest_marker("every_combination"):
+            continue
+        kept = _diagonal(group)
+        if SAMPLED.intersection(group[0].path.parts) and not group[0].get_closest_marker("every_value"):
+            kept = sample_of(kept, name)
+        for item in {*group}.difference(kept):
+            item.add_marker(pytest.mark.slow)
+
+
+def _diagonal(group: Sequence[pytest.Function]) -> list[pytest.Function]:
+    places = [item.callspec._idlist for item in group]  # not `indices`: pytest 9 numbers the combinations there
+    values = [list(dict.fromkeys(parameter)) for parameter in zip(*places, strict=True)]
+    diagonal = diagonal_of([len(one) for one in values])
+    return [
+        item
+        for item, place in zip(group, places, strict=True)
+        if tuple(one.index(value) for one, value in zip(values, place, strict=True)) in diagonal
+    ]
+
+
+def sample_of(cases: Sequence[Case], name: str) -> Sequence[Case]:
+    """One of ``STEP`` cases, and at least one.
+
+    Args:
+        cases: All cases of a test.
+        name: The test's, by which it differs where they begin: so different tests try different ways of calling.
+    """
+    return cases[crc32(name.encode()) % min(STEP, len(cases)) :: STEP]
 
 
 def diagonal_of(lengths: Sequence[int]) -> set[tuple[int, ...]]:

@@ -74,6 +74,7 @@ def raising(form: str, error: BaseException, **settings: Any) -> Hooks:
 FORMS = ("before", "wrapping", "wrapping after", "after", "blocking")
 
 
+@pytest.mark.every_combination
 @pytest.mark.parametrize("fail_mode", ["closed", "open"])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("sort", [SystemExit, KeyboardInterrupt, GeneratorExit])

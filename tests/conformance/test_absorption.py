@@ -111,6 +111,7 @@ class Parsed(BaseModel):
     hello: str
 
 
+@pytest.mark.every_combination
 @pytest.mark.parametrize("api", APIS)
 @pytest.mark.parametrize("prompt", PROMPTS)
 def test_every_conversion_of_a_request_is_known_again(prompt: str, api: str, server: OpenAIServer) -> None:
@@ -470,6 +471,7 @@ class Overriding(OpenAI):
         return super().request(cast_to, options, **kwargs)
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("more", [False, True])
 @pytest.mark.parametrize("under", ["a model", "nothing"])
 def test_a_client_that_overrides_the_transport(under: str, more: bool, server: OpenAIServer) -> None:

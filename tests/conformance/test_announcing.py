@@ -123,6 +123,7 @@ def _starts(heard: Hears) -> list[str]:
     )
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("case", CASES, ids=named)
 def test_it_has_the_start_that_the_call_would_have_had_and_its_end(case: tuple[Subject, str]) -> None:
     subject, way = case
@@ -357,6 +358,7 @@ def _raising(event: str, kind: type[Any], *, is_async: bool) -> Any:
     return type("Raising", (kind,), {"raise_error": True, event: araises if is_async else raises})()
 
 
+@pytest.mark.every_combination
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("event", ["on_chat_model_start", "on_llm_new_token", "on_llm_end"])
 @pytest.mark.parametrize("way", MAIN)
@@ -395,6 +397,7 @@ class Odd(ScriptedChat):
         raise ValueError("odd")
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("way", MAIN)
 def test_if_it_cannot_be_announced_the_caller_gets_it_all_the_same(way: str) -> None:
     body = Body()
@@ -425,6 +428,7 @@ class Waiting(AsyncCallbackHandler):
         await self._wait("on_llm_end")
 
 
+@pytest.mark.every_combination
 @pytest.mark.parametrize("event", ["on_chat_model_start", "on_llm_end"])
 @pytest.mark.parametrize("way", ["ainvoke", "astream", "agenerate"])
 def test_a_call_that_is_cancelled_meanwhile_is_cancelled(way: str, event: str) -> None:
@@ -529,6 +533,7 @@ class Overriding(ScriptedChat):
         return super()._generate_with_cache(*args, **kwargs)
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("way", ["invoke", "stream", "generate"])
 def test_no_method_of_a_subclass_makes_the_call_after_all(way: str) -> None:
     body = Body()

@@ -412,6 +412,7 @@ def test_messages_in_the_form_that_everybody_knows(server: Loopback) -> None:
     assert said == [PLAIN, PLAIN, ["plainly"], "plainly", PLAIN, PLAIN, "plainly"]
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("message", [{"role": "user"}, {"role": "user", "text": "x"}, 7], ids=repr)
 def test_messages_that_say_nothing_are_refused(message: Any, server: Loopback) -> None:
     told: list[str] = []

@@ -249,6 +249,7 @@ def test_a_stream_that_breaks(client: OpenAI, server: OpenAIServer) -> None:
     assert failures[0] is failures[1]
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("way", WAYS)
 def test_a_refusal_is_raised_where_the_bytes_are_read(way: str, client: OpenAI, server: OpenAIServer) -> None:
     server.script(TEXT)

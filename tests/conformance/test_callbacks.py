@@ -138,6 +138,7 @@ def _alike(sequence: Any) -> Any:
     return sorted((repr(comparable(one)) for one in sequence if one[0] not in STARTS), key=str)
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("case", a_fifth(CASES), ids=named)
 def test_what_is_refused_is_told_nobody(case: tuple[Subject, str, str]) -> None:
     subject, way, handler = case
@@ -154,6 +155,7 @@ def test_what_is_refused_is_told_nobody(case: tuple[Subject, str, str]) -> None:
     assert all(isinstance(error, expected) for error in heard.of(*ERRORS))
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("case", a_fifth(case for case in CASES if case[0].kind != "retrieval.query"), ids=named)
 def test_what_is_replaced_is_told_in_its_place(case: tuple[Subject, str, str]) -> None:
     subject, way, handler = case
@@ -215,6 +217,7 @@ def _check_ids(heard: Any) -> None:
 _WHOLE = ("invoke", "ainvoke", "batch", "abatch", "generate", "agenerate", "bound", "run", "arun")
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("decision", ["reject", "replace"])
 @pytest.mark.parametrize(
     "case", a_fifth(case for case in CASES if case[1] in _WHOLE and case[2] in ("plain", "async")), ids=named
@@ -390,6 +393,7 @@ def test_ends_that_were_an_error_are_told_as_the_answer_that_took_its_place() ->
     assert end.generations[0][0].text == INSTEAD
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("buffer", [False, True])
 def test_the_part_that_came_before_an_error_waits_for_hooks_as_well(buffer: bool) -> None:
     class Breaking(ScriptedChat):

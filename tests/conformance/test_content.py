@@ -410,6 +410,7 @@ def spans(library: str, content: Any, *, streamed: bool, reply: Reply) -> list[P
     return found
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("calls", [(), CALLS], ids=["words", "calls"])
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -689,6 +690,7 @@ def test_results_of_tools_may_be_given_with_either_role(role: str) -> None:
     assert server.requests[0].body["messages"][-1] == {"role": "user", "content": [result]}
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("library", "part"),
     [

@@ -124,6 +124,7 @@ FAILING: dict[str, Callable[[], Any]] = {
 MALFORMED = {"tool nothing", "chat wrong", "graph wrong"}
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("name", FAILING)
 def test_errors(name: str) -> None:
     expected = outcome(FAILING[name])

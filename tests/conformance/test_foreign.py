@@ -156,6 +156,7 @@ def rejecting(*kinds: str) -> Hooks:
 # ---------------------------------------------------------------------------------------- transport
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("reports", [True, False])
 def test_an_sdk_that_traces_itself_under_a_model(way: str, reports: bool, server: AnthropicServer) -> None:
@@ -221,6 +222,7 @@ class Opening(Claude):
         return ChatResult(generations=[ChatGeneration(message=AIMessage("done"))])
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("other", OTHERS)
 def test_what_is_not_for_the_same_call_is_an_operation(other: str) -> None:
     with recorder() as seen:
@@ -250,6 +252,7 @@ def test_what_callbacks_call_is_an_operation(server: AnthropicServer) -> None:
     assert seen.operations[-1].usage.llm_calls == 2
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("place", ["agent", "step", "tool", "other tool", "hook"])
 def test_inside_of_other_operations(place: str, server: AnthropicServer) -> None:
     hooks, attributes = Hooks(), {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "act"}

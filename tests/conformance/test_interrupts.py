@@ -329,7 +329,10 @@ def test_in_spanhook(way: str, hooked: bool) -> None:
     assert made > 20
 
 
-@pytest.mark.parametrize("way", ["stream", "dropped stream", "async stream"])
+@pytest.mark.every_value
+@pytest.mark.parametrize(
+    "way", ["async stream", *(pytest.param(way, marks=pytest.mark.slow) for way in ("stream", "dropped stream"))]
+)
 def test_in_windows(way: str) -> None:
     guard = Guard(windowed=True)
     with stubbed(guard.hooks) as (library, seen):

@@ -212,6 +212,7 @@ def in_a_graph(model: BaseChatModel, heard: Listener) -> Any:
     return last["messages"][-1]
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("use", [streaming, in_a_graph], ids=lambda use: use.__name__)
 @pytest.mark.parametrize("library", ["openai", *OVER_ANTHROPIC])
 def test_langchain(

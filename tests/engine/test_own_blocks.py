@@ -256,6 +256,7 @@ def shouting() -> Hooks:
     return hooks
 
 
+@pytest.mark.every_combination
 @pytest.mark.parametrize("way", RESULTS)
 @pytest.mark.parametrize("mode", MODES)
 def test_hooks_make_something_of_the_result(mode: str, way: str) -> None:

@@ -5,6 +5,7 @@ import pytest
 from spanhook.instrument.addresses import address_of
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("url", "address"),
     [

@@ -31,6 +31,7 @@ def test_names_are_compared_as_package_indexes_do(given: str, library: str) -> N
     assert names([given]) == [library]
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("given", "told"),
     [

@@ -180,6 +180,7 @@ class Judged:
         assert sorted((op.request.inputs, op.in_hook) for op in seen.operations) == [("judge", True), ("x", False)]
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("form", ["def", "async", "blocking", "around", "on"])
 @pytest.mark.parametrize("start", PLAIN)
 def test_hooks_are_off_in_threads_that_a_hook_starts(start: str, form: str) -> None:
@@ -192,6 +193,7 @@ def test_hooks_are_off_in_what_an_async_hook_hands_over(start: str, mode: str) -
     Judged(ASYNC[start], "async").expect_one(mode)
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("start", [*PLAIN, *ASYNC])
 def test_threads_of_the_application_are_gated(start: str) -> None:
     """Also those that it starts while an operation of its own is under way."""

@@ -132,6 +132,7 @@ KEPT: dict[str, Callable[[Any, str], Any]] = {
 }
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("keep", KEPT)
 @pytest.mark.parametrize("name", NAMES)
 def test_what_was_kept_is_called_as_before(name: str, keep: str) -> None:
@@ -187,6 +188,7 @@ def test_a_kept_generator_is_left_as_before(way: str) -> None:
         assert [op.status for op in seen.operations] == ["abandoned" if way == "close" else "error"]
 
 
+@pytest.mark.every_value
 @pytest.mark.anyio
 @pytest.mark.parametrize("way", ["aclose", "athrow"])
 async def test_a_kept_async_generator_is_left_as_before(way: str) -> None:
@@ -371,6 +373,7 @@ def test_an_override_of_any_sort_is_gated_once(name: str, when: str) -> None:
 KEPT_OVERRIDES = ("Plain", "Super", "Below", "BelowSuper", "Static", "Class", "Decorated", "Mixed", "Assigned", "Slots")
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("name", KEPT_OVERRIDES)
 def test_an_override_that_was_kept_is_gated(name: str) -> None:
     cls: Any = overriding()[name]

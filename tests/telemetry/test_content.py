@@ -195,6 +195,7 @@ def _works(text: str) -> None:
 CALLS: dict[str, Callable[[str], Any]] = {"tool": _tool, "invalid": _invalid, "chat": _chat, "works": _works}
 
 
+@pytest.mark.every_combination
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("hooks", HOOKS)
 def test_nothing_that_was_planted_leaves(hooks: str, call: str) -> None:

@@ -158,6 +158,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.every_combination
 @pytest.mark.parametrize("views", VIEWS.values(), ids=VIEWS)
 @pytest.mark.parametrize("exemplar_filter", [TraceBasedExemplarFilter, AlwaysOnExemplarFilter, AlwaysOffExemplarFilter])
 @pytest.mark.parametrize("first", [DELTA, None], ids=["delta", "cumulative"])

@@ -320,6 +320,7 @@ def test_content_goes_where_it_was_asked_for(mode: Any) -> None:
 # ------------------------------------------------------------------------------------------------ chat
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("way", ["invoke", "ainvoke", "stream", "astream", "batch", "generate"])
 def test_rewriting_a_chat_request(way: str) -> None:
     hooks = Hooks()
@@ -370,6 +371,7 @@ def test_the_request_as_a_hook_sees_it() -> None:
     assert [message["role"] for message in request.messages] == ["system", "user"]
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     "answer", ["text", AIMessage("text"), {"role": "assistant", "parts": [{"type": "text", "content": "text"}]}]
 )

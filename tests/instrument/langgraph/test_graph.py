@@ -451,6 +451,7 @@ def test_a_batch_is_asked_about_by_every_namespace_in_it(as_iterator: bool) -> N
         assert store.get(("notes",), "a") is not None
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("way", ["sync", "async"])
 @pytest.mark.parametrize(
     "asked",

@@ -114,6 +114,7 @@ def written(seen: Recorder) -> list[tuple[str, str, str]]:
     return [(op.name, op.status, op.identity.user_id) for op in seen.operations if op.kind == "memory.store"]
 
 
+@pytest.mark.every_combination
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("write", WRITES)
 def test_every_write_is_gated_once_and_for_its_user(store: str, write: str) -> None:
@@ -129,6 +130,7 @@ def test_every_write_is_gated_once_and_for_its_user(store: str, write: str) -> N
     assert written(seen) == [(name, "success", "ann")]
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("write", WRITES)
 def test_a_refused_write_reaches_no_store(store: str, write: str) -> None:

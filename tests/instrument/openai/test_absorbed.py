@@ -109,6 +109,7 @@ def test_one_operation_counted_once(case: Case, server: OpenAIServer) -> None:
     assert op.usage.cost_nano
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("case", [case for case in CASES if "stream" in case[2]], ids=[i for i in IDS if "stream" in i])
 def test_a_streams_usage_is_asked_for_where_the_settings_allow_it(case: Case, server: OpenAIServer) -> None:
     chunks = len(ask(case, server.url))

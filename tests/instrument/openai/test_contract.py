@@ -85,6 +85,7 @@ def test_same_results_types_and_errors(way: Way, server: OpenAIServer) -> None:
     _compare(way, looking(), server, ("answered", "429", "cut"))
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("way", some_of(WAYS), ids=named)
 @pytest.mark.parametrize("hooks", [looking(), Hooks()], ids=["hooks", "no hooks"])
 def test_same_whatever_the_reply(way: Way, hooks: Hooks, server: OpenAIServer) -> None:
@@ -220,6 +221,7 @@ ALSO = {
 }
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("way", some_of(WAYS), ids=named)
 def test_every_extractor_made_to_raise(way: Way, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Reply(way.text)
@@ -240,6 +242,7 @@ def test_every_extractor_made_to_raise(way: Way, server: OpenAIServer, monkeypat
     internal.renew()
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("way", some_of([way for way in WAYS if way.streamed or way.raw]), ids=named)
 @pytest.mark.parametrize("method", ["add", "response", "result", "complete"])
 def test_every_adder_made_to_raise(

@@ -72,6 +72,7 @@ def test_the_request_and_the_answers_as_hooks_see_them(server: OpenAIServer) -> 
     ]
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("change", [{"inputs": "Go away."}, {"messages": "Go away."}, {"model": "gpt-7"}])
 def test_rewriting(change: dict[str, Any], server: OpenAIServer) -> None:
     hooks = Hooks()

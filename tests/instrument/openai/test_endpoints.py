@@ -59,6 +59,7 @@ PATHS = (
 )
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("path", PATHS)
 def test_paths_in_every_form(path: str, server: OpenAIServer) -> None:
     with recorder(refusing()) as seen, sync_client(server.url) as client, pytest.raises(Reject):

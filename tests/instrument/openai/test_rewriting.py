@@ -302,6 +302,7 @@ def test_prompts(server: OpenAIServer) -> None:
     assert {request.body["model"] for request in server.requests} == {"davinci-002"}
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("way", a_fifth(way for way in WAYS if way.kind == "llm.call"), ids=named)
 def test_every_way_is_rewritten(way: Way, server: OpenAIServer) -> None:
     server.script(way.text)
@@ -314,6 +315,7 @@ def test_every_way_is_rewritten(way: Way, server: OpenAIServer) -> None:
     )
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -610,6 +612,7 @@ def test_streams_held_back_and_left_alone(way: Way, server: OpenAIServer) -> Non
     assert [op.status for op in seen.operations] == ["success"]
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("encoding", ["gzip", "deflate"])
 def test_a_compressed_body_held_back_is_replaced(encoding: str, server: OpenAIServer) -> None:
     server.script(Reply(encoding=encoding), Reply(encoding=encoding))

@@ -408,6 +408,7 @@ def test_usage_of_a_stream_that_reports_unasked(way: Way, server: OpenAIServer) 
 
 
 # Whoever reads the bytes of a stream's response sees the chunk that was asked for.
+@pytest.mark.every_value
 @pytest.mark.parametrize("way", [way for way in SILENT if "stream response" not in way.name], ids=named)
 def test_usage_is_asked_for_where_the_settings_allow_it(way: Way, server: OpenAIServer) -> None:
     server.script(way.text, way.text)

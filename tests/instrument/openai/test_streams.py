@@ -705,6 +705,7 @@ ODD: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.every_combination
 @pytest.mark.parametrize("keep", [True, False])
 @pytest.mark.parametrize("odd", ODD, ids=repr)
 def test_a_chunk_as_compatible_servers_send_them_breaks_nothing(odd: dict[str, Any], keep: bool) -> None:

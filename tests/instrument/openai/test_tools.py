@@ -140,6 +140,7 @@ def test_a_refused_one_does_not_run_and_the_model_goes_on(
     assert [op.status for op in seen.operations if op.kind == "tool.execute"] == ["rejected"]
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("runner", [sync, later, with_a_model])
 def test_arguments_are_rewritten_and_results_replaced(runner: Runner, server: OpenAIServer) -> None:
     hooks = Hooks()

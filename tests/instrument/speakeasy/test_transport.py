@@ -72,6 +72,7 @@ def said_in(content: bytes) -> str:
     return "".join(choice["delta"].get("content") or "" for one in events for choice in one["choices"])
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("by_place", [True, False])
 def test_a_call_is_read_and_rewritten(sdk: Sdk, server: OpenAIServer, *, by_place: bool) -> None:
     hooks = Hooks()
@@ -115,6 +116,7 @@ def test_results_are_replaced_and_answered(sdk: Sdk, server: OpenAIServer) -> No
     assert len(server.requests) == 3
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("stream", [True, False])
 def test_errors_that_are_returned(sdk: Sdk, server: OpenAIServer, *, stream: bool) -> None:
     server.script(error(401))

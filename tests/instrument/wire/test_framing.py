@@ -56,6 +56,7 @@ def test_lines_too(said: list[str], size: int) -> None:
     assert [json.loads(LINES.data_in(one))["said"] for one in found] == said
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("form", [SERVER_SENT, LINES])
 def test_an_event_that_does_not_change_is_the_same_bytes(form: Form) -> None:
     frame = form.with_data(b"data:\n\n", b'{"choices":  [{"delta": {"content": "caf\xc3\xa9"}}]}', "")
