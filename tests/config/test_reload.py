@@ -551,3 +551,21 @@ def test_a_handler_of_somebody_else_stays(write: Write) -> None:
     finally:
         follower.stop()
         signal.signal(signal.SIGHUP, before)
+
+
+def test_hooks_that_another_file_names_too_stay(write: Write) -> None:
+    hooks = write(
+        "import spanhook\nhooks = spanhook.Hooks()\n@hooks.before('*')\ndef no(op): raise spanhook.Reject('no')"
+    )
+    os.rename(hooks, "shared_hooks.py")
+    path = write(ONE + "hooks: {path: ./shared_hooks.py:hooks}\n...\n")
+    file = load_file(path)
+    policies, own = file.registry(), load_own(file)
+    spanhook.instrument([*own.registries, policies], only=())
+    follower = Follower(file, own, policies, {}, own.registries)
+    assert refused() == {"refund", "search"}
+
+    write(ONE + "...\n")
+    assert follower.reload()
+
+    assert refused() == {"refund", "search"}

@@ -33,7 +33,7 @@ async def answer(state):
     said = state["messages"][-1].content
     with open("began", "a") as began:
         began.write(said + "\\n")
-    if said == "ask":
+    while said in ("ask", "ask again"):
         said = interrupt("go on?")
     if said == "slow" and open("began").read().count(said) == 1:
         await asyncio.sleep(60)
@@ -208,7 +208,7 @@ class Application:
         return self.ask("GET", f"/threads/{thread}/runs/{run}", user=user).json
 
     def forget(self) -> None:
-        for name in ("told", "began", "operations", "decide"):
+        for name in ("told", "began", "operations", "decide", "closed"):
             (self.folder.path / name).unlink(missing_ok=True)
 
 

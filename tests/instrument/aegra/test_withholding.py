@@ -127,6 +127,19 @@ def test_only_one_of_two_resumptions_passes(app: Application, people: ThreadPool
     assert eventually(lambda: app.status(thread) == "idle")
 
 
+def test_a_resumption_does_not_answer_another_question(app: Application, people: ThreadPoolExecutor) -> None:
+    """The thread has been resumed meanwhile, and waits again."""
+    thread = waiting(app)
+    answer = undecided(app, people, thread, resumed("yes in the end"))
+    assert app.post(f"/threads/{thread}/runs/wait", resumed("ask again")).status == 200
+    eventually(lambda: app.status(thread) == "interrupted")
+    before = whole(app, thread)
+    decide(app)
+    assert answer.result().status == 400
+    assert whole(app, thread) == before
+    assert app.post(f"/threads/{thread}/runs/wait", resumed("yes")).status == 200
+
+
 def test_a_thread_that_is_deleted_meanwhile(app: Application, people: ThreadPoolExecutor) -> None:
     thread = app.thread()
     answer = undecided(app, people, thread, said("hi in the end"))

@@ -19,10 +19,12 @@ class Thread(NamedTuple):
     Attributes:
         status: Its status, in Aegra's words.
         owner: Whose it is.
+        changed: When it was changed last; ``None`` if it is not there yet.
     """
 
     status: str
     owner: str
+    changed: datetime | None = None
 
 
 def resumes(command: Mapping[str, Any] | None) -> bool:
@@ -38,9 +40,10 @@ async def look_up(session: Any, thread_id: str, *, lock: bool = False) -> Thread
         thread_id: The thread.
         lock: Keep others from changing it until the session commits.
     """
-    query = select(orm.Thread.status, orm.Thread.user_id).where(orm.Thread.thread_id == thread_id)
+    query = select(orm.Thread.status, orm.Thread.user_id, orm.Thread.updated_at)
+    query = query.where(orm.Thread.thread_id == thread_id)
     row = (await session.execute(query.with_for_update() if lock else query)).one_or_none()
-    return None if row is None else Thread(row[0], row[1])
+    return None if row is None else Thread(*row)
 
 
 async def occupy(session: Any, thread_id: str, before: Thread, *, resuming: bool) -> Thread:
@@ -56,13 +59,14 @@ async def occupy(session: Any, thread_id: str, before: Thread, *, resuming: bool
         The thread as it was until now.
 
     Raises:
-        HTTPException: It was deleted, or another run has resumed it, while the run was being decided about.
+        HTTPException: While the run was being decided about, the thread was deleted, or what it waited for has changed.
     """
     now = await look_up(session, thread_id, lock=True)
     if now is None or now.owner != before.owner:
         raise HTTPException(404, f"Thread '{thread_id}' not found")
-    if resuming and before.status == "interrupted" != now.status:
-        raise HTTPException(400, "Cannot resume: thread is not in interrupted state")
+    if resuming and before.status == "interrupted" and now != before:
+        # It may wait again, but for another answer.
+        raise HTTPException(400, "Cannot resume: the thread has changed since this was asked for; ask again")
     changed = update(orm.Thread).where(orm.Thread.thread_id == thread_id)
     await session.execute(changed.values(status="busy", updated_at=datetime.now(UTC)))
     return now
