@@ -3,11 +3,10 @@
 import json
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
-from aegra_api import config  # pyright: ignore[reportMissingImports]
-from aegra_api.settings import AppSettings  # pyright: ignore[reportMissingImports]
 
 from spanhook.config import locate_aegra
 from tests.commands import SPANHOOK, Folder, free_port
@@ -58,6 +57,7 @@ from aegra_api.main import app
 def test_aegra_finds_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, files: tuple[str, ...], value: str | None
 ) -> None:
+    config, settings = import_module("aegra_api.config"), import_module("aegra_api.settings")
     folder = Folder(tmp_path)
     for name in (*files, "conf/prod.json"):
         folder.file(name, NAMED)
@@ -65,7 +65,7 @@ def test_aegra_finds_the_same(
     environ = {} if value is None else {"Aegra_Config": value}
     for name, text in environ.items():
         monkeypatch.setenv(name, text)
-    monkeypatch.setattr(config.settings, "app", AppSettings())
+    monkeypatch.setattr(config.settings, "app", settings.AppSettings())
     found = config._resolve_config_path()
 
     assert locate_aegra(str(tmp_path), environ) == ("" if found is None else str(tmp_path / found))
