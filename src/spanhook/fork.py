@@ -8,7 +8,8 @@ whoever uses such a library keeps its threads out of it during a fork, with ``he
 import os
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from operator import methodcaller
 from typing import Any, Literal, Protocol, get_args
 
@@ -20,6 +21,7 @@ Renewed = Literal[
     "prices",
     "spans",
     "metrics",
+    "providers",
     "hooks",
     "hook states",
     "definitions",
@@ -62,6 +64,29 @@ def held_for_fork(hold: Callable[[list[Lock]], None]) -> None:
     the parent alone, whatever ``hold`` has raised. Python prints that, and forks all the same.
     """
     _holds.append(hold)
+
+
+@contextmanager
+def kept_from_forks(handlers: list[Callable[[], Any]]) -> Generator[None]:
+    """What OpenTelemetry's SDK would have called in forked children, for what it creates in the block, is added to
+    ``handlers`` instead.
+    """
+    register = os.register_at_fork
+
+    def add(**given: Callable[[], Any]) -> None:
+        after = given.pop("after_in_child", None)
+        if after is not None and str(after.__module__).startswith("opentelemetry.sdk."):
+            handlers.append(after)
+        elif after is not None:
+            given["after_in_child"] = after
+        if given:
+            register(**given)
+
+    os.register_at_fork = add
+    try:
+        yield
+    finally:
+        os.register_at_fork = register
 
 
 def _hold() -> None:

@@ -56,12 +56,20 @@ class Collector:
     @property
     def services(self) -> set[str]:
         """``service.name`` of all that sent spans."""
+        return self._resources("service.name")
+
+    @property
+    def instances(self) -> set[str]:
+        """``service.instance.id`` of all that sent spans."""
+        return self._resources("service.instance.id")
+
+    def _resources(self, key: str) -> set[str]:
         return {
             attribute.value.string_value
             for request in self._each("/v1/traces", ExportTraceServiceRequest)
             for resource in request.resource_spans
             for attribute in resource.resource.attributes
-            if attribute.key == "service.name"
+            if attribute.key == key
         }
 
 

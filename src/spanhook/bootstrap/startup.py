@@ -14,6 +14,7 @@ import wrapt
 
 from spanhook import export
 from spanhook.bootstrap import environment
+from spanhook.bootstrap._eventlet import refuse
 from spanhook.bootstrap.environment import Wanted
 from spanhook.config import (
     ConfigurationFile,
@@ -62,6 +63,7 @@ def auto_instrument() -> None:
 def _or_stop(*, provide: bool = False) -> None:
     try:
         if provide:
+            refuse(stop)
             export.setup()
         elif not _state["installed"]:
             install()

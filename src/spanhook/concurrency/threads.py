@@ -7,6 +7,7 @@ All are daemons: a hung hook must not keep the process alive, and daemons stay u
 has run, unlike the pools of ``concurrent.futures``.
 """
 
+import _thread
 import atexit
 import queue
 import sys
@@ -40,6 +41,19 @@ class OwnThread(threading.Thread):
 
     def __init__(self, target: Callable[[], None], name: str) -> None:
         super().__init__(target=target, name=name, daemon=True)
+
+
+def begin(target: Callable[[], None], name: str) -> None:
+    """Start a thread in a forked child, without waiting until it runs, as ``Thread.start`` does.
+
+    Under gevent, waiting would run the application's greenlets, although the child may only start a program.
+    """
+
+    def run() -> None:
+        threading.current_thread().name = name
+        target()
+
+    _thread.start_new_thread(run, ())
 
 
 class Workers:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any
 
-from spanhook.concurrency import OwnThread
+from spanhook.concurrency import OwnThread, begin
 from spanhook.config.completeness import IncompleteFileError
 from spanhook.config.file import ConfigurationFile, load_file
 from spanhook.config.inheriting import bequeath
@@ -96,7 +96,7 @@ class Follower:
             if self._presence is not None:
                 self._presence.renew()
             self._show()
-            OwnThread(self._watch, "spanhook-configuration").start()
+            begin(self._watch, "spanhook-configuration")
 
     def _watch(self) -> None:
         asked = self._asked

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from spanhook import semconv
-from spanhook.concurrency import OwnThread
+from spanhook.concurrency import OwnThread, begin
 from spanhook.config import in_force
 from spanhook.control_plane.applying import Applier
 from spanhook.control_plane.cache import Cache
@@ -113,7 +113,7 @@ class Following:
         self._reporter.renew()
         if self._applier.is_half_done:
             self._etag = ""
-        OwnThread(self._run, "spanhook-control-plane").start()
+        begin(self._run, "spanhook-control-plane")
 
     def _run(self) -> None:
         ended, wait = self._ended, self._pause(0.0)

@@ -27,6 +27,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
 from spanhook.errors import ConfigurationError
+from spanhook.export._asleep import created
 from spanhook.export._losses import watch
 from spanhook.export._tracers import LeanProvider
 from spanhook.export.environment import SIGNALS, asked, disabled
@@ -137,7 +138,7 @@ def setup(service_name: str | None = None, console: TextIO | None = None) -> boo
         made, key="metrics".__ne__
     ):  # created first, metrics end last: they report what the others lost
         one = _GLOBALS[signal]
-        one.set(one.make(resource, made[signal]))
+        one.set(created(one.make, resource, made[signal]))
         _give_way(one)
     wrapt.register_post_import_hook(_flush_children, "multiprocessing.util")
     return True

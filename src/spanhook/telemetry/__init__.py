@@ -1,6 +1,7 @@
 """Spans, metrics, events and cost of one ended operation. Knows no hooks."""
 
 from spanhook.telemetry._concealing import WITHHELD, Concealer, concealed_data, concealed_for, use_concealers
+from spanhook.telemetry._greenlets import forking, is_patched, own_providers, warning
 from spanhook.telemetry._guardrail import Guardrail, guardrail
 from spanhook.telemetry._report import mark, report, report_decision
 from spanhook.telemetry.accounting import account
@@ -27,9 +28,12 @@ __all__ = [
     "concealed_for",
     "context_with",
     "counts",
+    "forking",
     "get_context",
     "guardrail",
+    "is_patched",
     "mark",
+    "own_providers",
     "prices",
     "quiet",
     "report",
@@ -37,4 +41,5 @@ __all__ = [
     "set_context",
     "telemetry",
     "use_concealers",
+    "warning",
 ]

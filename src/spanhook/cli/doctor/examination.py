@@ -22,6 +22,7 @@ from spanhook.export import SIGNALS, asked, disabled, endpoint, existing
 from spanhook.gating import AFTER, AFTER_NEXT, ERROR, Bound, Hook, Hooks, Subscription
 from spanhook.instrument import INSTRUMENTORS, instrumentor_of, meant
 from spanhook.settings import CONTENT_VARIABLE
+from spanhook.telemetry import forking, warning
 from spanhook.version import __version__
 
 
@@ -55,6 +56,7 @@ def examination(environ: Mapping[str, str], **given: Any) -> Report:
         *examine(environ),
         *loader(environ),
         *_prices(),
+        *_forking(),
         *reported(file),
     ]
     configuration, wrong = followed(wanted, file, settings)
@@ -197,6 +199,12 @@ def _name_of(provider: Any) -> str:
 
 def _to(signal: str, exporter: str, environ: Mapping[str, str]) -> str:
     return f"{exporter} to {endpoint(signal, exporter, environ)}" if exporter.startswith("otlp") else exporter
+
+
+def _forking() -> Iterator[Finding]:
+    found = forking()
+    if found and importlib.util.find_spec("gevent") is not None:
+        yield Finding("warning", "providers", warning(found))
 
 
 def _prices() -> Iterator[Finding]:
