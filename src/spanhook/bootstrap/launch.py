@@ -15,7 +15,7 @@ from spanhook.bootstrap import environment
 from spanhook.bootstrap.environment import Wanted
 from spanhook.bootstrap.startup import put_first
 from spanhook.bootstrap.target import Target
-from spanhook.config import check_installed, read_file
+from spanhook.config import bound_functions, check_installed, is_function, read_file
 from spanhook.errors import ConfigurationError
 from spanhook.gating import check_file
 from spanhook.instrument import named, names
@@ -57,12 +57,15 @@ def environment_for(wanted: Wanted, environ: Mapping[str, str]) -> dict[str, str
 
 def _check(target: Target, wanted: Wanted) -> None:
     """Check what can be checked before anything is started."""
-    names(wanted.require)
+    is_here = target.python == (sys.executable,)
+    file = read_file(wanted.config) if wanted.config and (is_here or wanted.require) else None
+    functions = bound_functions(file)
+    libraries = [name for name in wanted.require if not is_function(name, functions)]
+    names(libraries)
     named(wanted.over.get("allow", ()))
     hooks = wanted.hooks
-    if target.python == (sys.executable,):
-        if wanted.config:
-            file = read_file(wanted.config)
+    if is_here:
+        if file is not None:
             file.settings(wanted.over)
             hooks = hooks or file.hooks
         if wanted.aegra:
@@ -74,8 +77,8 @@ def _check(target: Target, wanted: Wanted) -> None:
                 f"hooks {spec!r} are in the application's own module, which would run before they are active; "
                 "move them to a separate module"
             )
-    if target.python == (sys.executable,):
-        check_installed(wanted.require)
+    if is_here:
+        check_installed(libraries)
 
 
 def _ask(python: tuple[str, ...], environ: Mapping[str, str]) -> None:

@@ -19,15 +19,19 @@ from spanhook.bootstrap.environment import Wanted
 from spanhook.config import (
     ConfigurationFile,
     OwnHooks,
+    bind_functions,
+    bound_functions,
     check_inherited,
     check_installed,
     check_marked,
     follow,
     instrument,
+    is_function,
     load_file,
     load_hooks,
     load_own,
     read_file,
+    require_functions,
 )
 from spanhook.errors import ConfigurationError, Reject, RequirementError, SpanhookError
 from spanhook.gating import Hook, Hooks, is_path
@@ -89,7 +93,9 @@ def install() -> None:
         RequirementError: A required library is not installed, not supported, or not bound completely.
     """
     wanted = environment.read(os.environ).anchored()
-    check_installed(wanted.require)
+    functions = bound_functions(read_file(wanted.config) if wanted.config else None)
+    libraries = [name for name in wanted.require if not is_function(name, functions)]
+    check_installed(libraries)
     refusing = Hooks()
     refusing.before("*", name="spanhook.loading", priority=0)(_refuse)
     with _application_path():
@@ -106,9 +112,11 @@ def install() -> None:
             if settings.strict:
                 check_marked(file.document)
         every = [*named, *own.registries, *aegra.registries, policies]
-        instrument(every, require=wanted.require, settings=settings)
+        instrument(every, require=libraries, settings=settings)
         aegra.apply()
         if file is not None:
+            bind_functions(file)
+            require_functions([name for name in wanted.require if name not in libraries])
             own.apply()
             follower = follow(file, None if wanted.hooks else own, policies, wanted.over, aegra.registries)
             if file.configuration.control_plane is not None:

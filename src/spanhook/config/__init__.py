@@ -1,6 +1,13 @@
 """Configuration: activates what the application asks for, in code or in a file."""
 
 from spanhook.config.aegra_file import INHERITED as AEGRA_VARIABLE
+from spanhook.config.bound import (
+    bind_functions,
+    bound_functions,
+    is_function,
+    require_functions,
+    unbound_functions,
+)
 from spanhook.config.completeness import END_MARK, check_marked, lacks_end_mark
 from spanhook.config.file import ConfigurationFile, load_file, read_file, schema
 from spanhook.config.inheriting import VARIABLE as ACTIVE_VARIABLE
@@ -29,6 +36,8 @@ __all__ = [
     "Given",
     "OwnHooks",
     "Shared",
+    "bind_functions",
+    "bound_functions",
     "built_policies",
     "check_inherited",
     "check_installed",
@@ -38,6 +47,7 @@ __all__ = [
     "following",
     "in_force",
     "instrument",
+    "is_function",
     "iteration_hooks",
     "lacks_end_mark",
     "limits_of",
@@ -50,7 +60,9 @@ __all__ = [
     "read_model",
     "read_policies",
     "require_bound",
+    "require_functions",
     "scheduler",
     "schema",
+    "unbound_functions",
     "uninstrument",
 ]

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from spanhook import semconv
+from spanhook.config.bound import states
 from spanhook.engine import registry
 from spanhook.instrument import Instrumentor, watch
 from spanhook.telemetry import telemetry
@@ -22,7 +23,7 @@ def info() -> Iterable[Mapping[str, Any]]:
 
 
 def points(active: Sequence[Instrumentor]) -> Iterable[Mapping[str, Any]]:
-    """The states of the points of bound libraries, and the libraries that are not bound.
+    """The states of the points of bound libraries and of functions (``bind``), and the libraries that are not bound.
 
     Args:
         active: The bound libraries.
@@ -37,6 +38,9 @@ def points(active: Sequence[Instrumentor]) -> Iterable[Mapping[str, Any]]:
                 semconv.LIBRARY_VERSION: library.version,
                 semconv.STATE: state if library.supported else f"{state}_unsupported",
             }
+    functions = list(states().values())
+    for state in sorted(set(functions)):
+        yield {semconv.LIBRARY: "bind", semconv.LIBRARY_VERSION: "", semconv.STATE: state}
     for state, libraries in ((semconv.STATE_UNBOUND, watch.in_use()), (semconv.STATE_IMPORTABLE, watch.importable())):
         for one in libraries:
             yield {

@@ -11,6 +11,7 @@ from opentelemetry.trace import TracerProvider
 
 from spanhook import semconv
 from spanhook.concurrency import ready_for_exit
+from spanhook.config.bound import release_functions
 from spanhook.config.gauges import info, points
 from spanhook.config.requirements import require_bound
 from spanhook.config.use import Use
@@ -108,14 +109,13 @@ def instrument(
         ready_for_exit()
         registry.examine = telling(_active)
         undo.pop_all()
-    for library in unsupported:
-        if library in added:
-            log.warning(
-                "spanhook: %s %s is outside of what is supported (%s); it is bound all the same",
-                library.library,
-                library.version,
-                library.requirement,
-            )
+    for library in (one for one in unsupported if one in added):
+        log.warning(
+            "spanhook: %s %s is outside of what is supported (%s); it is bound all the same",
+            library.library,
+            library.version,
+            library.requirement,
+        )
     watch.tell()
     registry.rebuild()
 
@@ -273,6 +273,7 @@ def uninstrument() -> None:
     """Take every wrapper off and every hook out. Operations under way end as they would have."""
     watch.follow(Rule())
     registry.examine = None
+    release_functions()
     for library in reversed(list(_active)):
         _unbind(library)
     detach()

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, field_validator
 
+from spanhook.config.bind_entry import BindEntry
 from spanhook.schedules import CronEntry
 from spanhook.settings import LONGEST_HOURS, Content, Mode
 from spanhook.store import MOST_FRAMES
@@ -282,6 +283,9 @@ class Configuration(Strict):
         "A policy uses the one that its store names; otherwise counters, if it counts, or default.",
     )
     control_plane: ControlPlaneEntry | None = None
+    bind: BindEntry = Field(
+        default_factory=BindEntry, description="Functions of the application that are tools and agents, without code."
+    )
     policies: list[Policy] = Field(default_factory=list[Policy], description="Ready-made hooks, in this order.")
     cron: list[CronEntry] = Field(
         default_factory=list[CronEntry],

@@ -54,7 +54,8 @@ class Follower:
         over: Mapping[str, Any],
         kept: Sequence[Hooks] = (),
     ) -> None:
-        self._file, self._own, self._policies, self._over, self._kept = file, own, policies, over, kept
+        self._file: ConfigurationFile = file
+        self._own, self._policies, self._over, self._kept = own, policies, over, kept
         self._trying: tuple[Hooks, ...] = ()
         """What is being activated right now; a fork may find it half done."""
         self._remote: Mapping[str, Any] = {}
@@ -163,12 +164,9 @@ class Follower:
     def _apply(self, file: ConfigurationFile) -> None:
         over = {**self._remote, **self._over}
         settings, earlier = file.settings(over), self._file.settings(over)
-        if file.configuration.control_plane != self._file.configuration.control_plane:
-            raise ConfigurationFileError([file.document.mistake(("control_plane",), _FIXED)])
-        if file.configuration.cron != self._file.configuration.cron:
-            raise ConfigurationFileError([file.document.mistake(("cron",), _FIXED)])
-        if file.configuration.iterations != self._file.configuration.iterations:
-            raise ConfigurationFileError([file.document.mistake(("iterations",), _FIXED)])
+        for part in ("bind", "control_plane", "cron", "iterations"):
+            if getattr(file.configuration, part) != getattr(self._file.configuration, part):
+                raise ConfigurationFileError([file.document.mistake((part,), _FIXED)])
         if settings.definitions_dir != earlier.definitions_dir:
             raise ConfigurationFileError([file.document.mistake(("settings", "definitions_dir"), _FIXED)])
         before, policies = self._own, file.registry()

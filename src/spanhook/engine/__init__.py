@@ -14,7 +14,15 @@ from spanhook.engine.foreign import FOREIGN_KINDS, bound_libraries, repeats, swa
 from spanhook.engine.handover import handed_out, lazy
 from spanhook.engine.lifecycle import listeners, registry
 from spanhook.engine.managing import AsyncManaged, Managed
-from spanhook.engine.own_code import agent, operation, operation_for, record_usage, register_kind, tool
+from spanhook.engine.own_code import (
+    agent,
+    function_driver,
+    operation,
+    operation_for,
+    record_usage,
+    register_kind,
+    tool,
+)
 from spanhook.engine.processor import attach, detach, joined, listening
 from spanhook.engine.receiving import hear, look_for
 from spanhook.engine.turns import acall_turn
@@ -42,6 +50,7 @@ __all__ = [
     "call_inside",
     "called_back",
     "detach",
+    "function_driver",
     "handed_out",
     "hear",
     "inner_stream",

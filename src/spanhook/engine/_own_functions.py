@@ -59,7 +59,7 @@ class Decorated(wrapt.FunctionWrapper):  # pyright: ignore[reportMissingTypeArgu
     __bound_function_wrapper__ = BoundMethod
 
     def __init__(self, function: Any, kind: Kind, own: Own) -> None:
-        super().__init__(function, _wrapper(function, kind, own))  # pyright: ignore[reportUnknownMemberType]
+        super().__init__(function, driver(function, kind, own))  # pyright: ignore[reportUnknownMemberType]
         self._self_kind: Kind = kind
         self._self_own: Own = own
 
@@ -108,9 +108,20 @@ def decorated(function: F, kind: Kind, own: Own) -> F:
     return cast("F", Decorated(function, kind, own))
 
 
-def _wrapper(given: Any, kind: Kind, own: Own) -> Callable[..., Any]:
-    is_wrapped = isinstance(given, staticmethod | classmethod)
-    inner: Any = cast("Any", given).__func__ if is_wrapped else given
+def driver(function: Any, kind: Kind, own: Own, *, unbound: bool = False) -> Callable[[Any, Any, Args, Kwargs], Any]:
+    """What a wrapper of a function calls, with ``(wrapped, instance, args, kwargs)``, to make each call an operation.
+
+    Args:
+        function: As in ``decorated``.
+        kind: The kind of operation.
+        own: What applies to every call.
+        unbound: Whether an instance is never among the function's arguments, although it is passed.
+
+    Raises:
+        ConfigurationError: It is no function.
+    """
+    is_wrapped = isinstance(function, staticmethod | classmethod)
+    inner: Any = cast("Any", function).__func__ if is_wrapped else function
     if not _is_function(inner):
         raise ConfigurationError(f"{inner!r} cannot become an operation; decorate a function or method")
     code = _code_of(inner)
@@ -135,7 +146,7 @@ def _wrapper(given: Any, kind: Kind, own: Own) -> Callable[..., Any]:
         try:
             if first and instance is None and args and (first == "self" or isinstance(args[0], type)):
                 wrapped, instance, args = MethodType(wrapped, args[0]), args[0], args[1:]
-            return make(adapter, wrapped, free if instance is None else bound, args, kwargs)
+            return make(adapter, wrapped, free if instance is None or unbound else bound, args, kwargs)
         except BaseException as error:
             shed(error)
             raise

@@ -8,10 +8,11 @@ from typing import Any, TypeVar, cast, overload
 
 from spanhook.engine._own_adapters import FIELDS, LAYER, NOTHING, Own
 from spanhook.engine._own_blocks import OperationBlock
+from spanhook.engine._own_functions import Decorated, driver
 from spanhook.engine._own_usage import add_usage
 from spanhook.engine.lifecycle import registry
 from spanhook.errors import ConfigurationError, OperationError
-from spanhook.model import add_kind, current_record, kinds, made
+from spanhook.model import Args, Kwargs, add_kind, current_record, kinds, made
 from spanhook.semconv import Kind
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -62,6 +63,23 @@ def operation(
     given = _checked(kind, name, provider, model)
     made.add(kind)
     return OperationBlock(given, Own(given, name, provider, model), _request(request))
+
+
+def function_driver(kind: Kind, name: str, function: Any) -> Callable[[Any, Any, Args, Kwargs], Any]:
+    """What a wrapper calls, with ``(wrapped, instance, args, kwargs)``, to make each call of a function an operation.
+
+    Args:
+        kind: The kind of operation.
+        name: The tool or agent; defaults to the function's own name.
+        function: The function as its module or class has it.
+
+    Raises:
+        ConfigurationError: It is no function, or is decorated as an operation.
+    """
+    if isinstance(function, Decorated):
+        raise ConfigurationError("it is decorated as an operation; bind it or decorate it, not both")
+    made.add(kind)
+    return driver(function, kind, Own(kind, name), unbound=isinstance(function, staticmethod))
 
 
 def operation_for(

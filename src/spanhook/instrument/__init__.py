@@ -2,9 +2,10 @@
 
 from spanhook.instrument._threads import threads
 from spanhook.instrument._versions import one_moment
+from spanhook.instrument.bound import BoundFunction, import_bound
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
 from spanhook.instrument.idle import telling
-from spanhook.instrument.instrumentor import BOUND, WAITING, Instrumentor
+from spanhook.instrument.instrumentor import BOUND, WAITING, Bindings, Instrumentor
 from spanhook.instrument.instrumentors import hint, installed, instrumentor_of, meant, names
 from spanhook.instrument.known import KNOWN
 from spanhook.instrument.otel import providers
@@ -25,11 +26,14 @@ __all__ = [
     "INSTRUMENTORS",
     "KNOWN",
     "WAITING",
+    "Bindings",
+    "BoundFunction",
     "Declaration",
     "Instrumentor",
     "Rule",
     "Unbound",
     "hint",
+    "import_bound",
     "imported",
     "installed",
     "instrumentor_of",

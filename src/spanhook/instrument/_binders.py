@@ -11,11 +11,12 @@ from spanhook.instrument._outlets import FamilyOnDemand, OnDemand, Telling, held
 from spanhook.instrument._points import Operations, attempting, load, looked_up
 from spanhook.instrument._signals import told
 from spanhook.instrument._wrapping import Binding
+from spanhook.instrument.bound import BoundFunction
 from spanhook.instrument.metaclass import MetaFamily
 from spanhook.instrument.receivers import receiving
 from spanhook.model import Attempts, Block, Held, InnerStream, Lookup, MetaPoint, Outlet, Point, Receiver, Signal
 
-Entry = Point | Block | Attempts | Lookup | Held | Signal | Outlet | InnerStream | Receiver
+Entry = Point | Block | Attempts | Lookup | Held | Signal | Outlet | InnerStream | Receiver | BoundFunction
 Adapting = OnDemand | Telling | FamilyOnDemand
 Made = Binding | Family | MetaFamily | Adapting
 
@@ -28,6 +29,8 @@ def binder(entry: Entry, operations: dict[int, Operations], missing: Callable[[]
         operations: Where what creates operations is put, by the id of the entry.
         missing: Called if the entry cannot be bound in the end.
     """
+    if isinstance(entry, BoundFunction):
+        return lambda owner, name: Binding(owner, name, entry.make)
     if isinstance(entry, Outlet):
         wanted, hold, is_async = load(entry.wanted), partial(load, entry.hold), entry.is_async
         if entry.around:

@@ -149,6 +149,11 @@ class Binding:
         return self.on and self._make == make
 
     @property
+    def original(self) -> Any:
+        """What stood in the class or module."""
+        return self._original
+
+    @property
     def function(self) -> FunctionType | None:
         """The function that was replaced, if it is a plain one."""
         return self._function

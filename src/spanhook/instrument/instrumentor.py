@@ -18,6 +18,7 @@ from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 
 from spanhook.diagnostics import log
 from spanhook.engine import registry
+from spanhook.errors import ConfigurationError
 from spanhook.gating import Control, Isolate, Pause, controls, isolating, pauses
 from spanhook.instrument._binders import Adapting, Entry, Made, binder
 from spanhook.instrument._family import Family
@@ -139,7 +140,12 @@ class Bindings:
             self.states[str(entry)] = MISSING
             log.error("spanhook: cannot bind %s; calls that go through it are not gated", entry, exc_info=error)
             return None
-        made = bind(owner, attribute)
+        try:
+            made = bind(owner, attribute)
+        except ConfigurationError as error:
+            self.states[str(entry)] = MISSING
+            log.error("spanhook: cannot bind %s: %s; its calls are not gated", entry, error)
+            return None
         self._made[id(entry)] = Standing(owner, made)
         self.states[str(entry)] = BOUND
         return made

@@ -16,8 +16,19 @@ from spanhook.cli.doctor.others import others
 from spanhook.cli.doctor.report import Finding, HookFound, Library, Report, SignalFound, Telemetry
 from spanhook.cli.doctor.unbound import everything, self_tracing, unbound
 from spanhook.cli.doctor.variables import examine, usable
-from spanhook.config import ConfigurationFile, instrument, load_hooks, load_own, require_bound, uninstrument
-from spanhook.errors import ConfigurationError, RequirementError
+from spanhook.config import (
+    ConfigurationFile,
+    bind_functions,
+    bound_functions,
+    instrument,
+    is_function,
+    load_hooks,
+    load_own,
+    require_bound,
+    unbound_functions,
+    uninstrument,
+)
+from spanhook.errors import ConfigurationError, ConfigurationFileError, RequirementError
 from spanhook.export import SIGNALS, asked, disabled, endpoint, existing
 from spanhook.gating import AFTER, AFTER_NEXT, ERROR, Bound, Hook, Hooks, Subscription
 from spanhook.instrument import INSTRUMENTORS, instrumentor_of, meant
@@ -42,7 +53,9 @@ def examination(environ: Mapping[str, str], **given: Any) -> Report:
     try:
         instrument(registries, settings=replace(settings, strict=False, content="NO_CONTENT", allow=everything()))
         libraries = tuple(_library(name) for name in INSTRUMENTORS)
-        findings += _unmet(wanted.require)
+        functions = bound_functions(file)
+        findings += _unmet(one for one in wanted.require if not is_function(one, functions))
+        findings += _unbound_functions(file, [one for one in wanted.require if is_function(one, functions)])
         not_bound, wrong = unbound(settings)
         findings += wrong
     finally:
@@ -119,6 +132,23 @@ def _unmet(required: Iterable[str]) -> Iterator[Finding]:
             yield Finding("requirement", "require", str(error))
         except ConfigurationError as error:
             yield Finding("configuration", "require", str(error))
+
+
+def _unbound_functions(file: ConfigurationFile | None, required: list[str]) -> Iterator[Finding]:
+    """Functions that the file names as tools or agents and that cannot be bound."""
+    if file is None:
+        return
+    try:
+        bind_functions(file)
+    except ConfigurationFileError as error:
+        yield from (Finding("configuration", "bind", str(one)) for one in error.mistakes)
+        return
+    lacking = unbound_functions()
+    for function in bound_functions(file):
+        why = lacking.get(str(function))
+        if why is not None:
+            needed = any(is_function(name, (function,)) for name in required)
+            yield Finding("requirement" if needed else "warning", "bind", f"{function} is not bound: {why}")
 
 
 def _gaps(libraries: Iterable[Library], required: Iterable[str]) -> Iterator[Finding]:
