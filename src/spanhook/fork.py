@@ -18,6 +18,7 @@ Renewed = Literal[
     "threads",
     "loops",
     "usage",
+    "tool results",
     "prices",
     "spans",
     "metrics",

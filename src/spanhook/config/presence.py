@@ -12,11 +12,12 @@ import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from spanhook.config.reading import Document
+from spanhook.model import ungated_tools
 
 _LARGEST = 10_000
 
@@ -30,12 +31,14 @@ class FollowingProcess:
         path: The absolute path of the file.
         digest: The digest of the content that is active in it.
         refused: Why it does not apply the file as it is now; empty if it does.
+        ungated: Tools that it runs and that hooks do not see.
     """
 
     pid: int
     path: str
     digest: str
     refused: str = ""
+    ungated: tuple[str, ...] = ()
 
 
 class Presence:
@@ -44,6 +47,7 @@ class Presence:
     def __init__(self) -> None:
         self._descriptor: int | None = None
         self._path = ""
+        self._shown: FollowingProcess | None = None
         atexit.register(self.end)
 
     def show(self, document: Document, refused: str = "") -> None:
@@ -53,7 +57,15 @@ class Presence:
             document: The content.
             refused: Why the file is not applied as it is now; empty if it is.
         """
-        about = FollowingProcess(os.getpid(), document.path, document.digest, refused)
+        self._write(FollowingProcess(os.getpid(), document.path, document.digest, refused, ungated_tools.names()))
+
+    def show_tools(self) -> None:
+        """Say which tools hooks do not see, if there are more now."""
+        if self._shown is not None and self._shown.ungated != (names := ungated_tools.names()):
+            self._write(replace(self._shown, ungated=names))
+
+    def _write(self, about: FollowingProcess) -> None:
+        self._shown = about
         content = json.dumps(asdict(about)).encode()
         with suppress(OSError):
             if self._descriptor is None:
@@ -88,7 +100,8 @@ def _shown() -> Iterator[FollowingProcess]:
             with suppress(OSError, ValueError, TypeError), open(entry, "rb") as opened:
                 if _is_locked(opened.fileno()):
                     fields: Any = json.loads(opened.read(_LARGEST))
-                    yield FollowingProcess(**fields)
+                    found = FollowingProcess(**fields)
+                    yield replace(found, ungated=tuple(found.ungated))
                 else:
                     entry.unlink()
 

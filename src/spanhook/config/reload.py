@@ -128,6 +128,8 @@ class Follower:
 
         A file that is being written may be valid but still lack some policies.
         """
+        if self._presence is not None:
+            self._presence.show_tools()
         found = _signature(self._file.path)
         settled = found == self._seen
         self._seen = found

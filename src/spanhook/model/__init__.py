@@ -124,6 +124,7 @@ from spanhook.model.received import as_read, same
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
 from spanhook.model.terminal import encodable_to, harmless, is_coloured
+from spanhook.model.tool_results import ungated_tools
 from spanhook.model.tracebacks import asheds, frames, shed, sheds
 from spanhook.model.usage import MOST_TOKENS, NANO, Leaves, Usage
 
@@ -287,6 +288,7 @@ __all__ = [
     "text_of",
     "text_wire",
     "tool_definitions",
+    "ungated_tools",
     "unpacked",
     "view_of",
     "with_first",

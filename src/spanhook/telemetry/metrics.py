@@ -13,7 +13,7 @@ from opentelemetry.metrics import CallbackOptions, MeterProvider, Observation
 
 from spanhook import semconv
 from spanhook.diagnostics import internal
-from spanhook.model import NANO
+from spanhook.model import NANO, ungated_tools
 from spanhook.telemetry._histograms import Histograms
 from spanhook.telemetry.counters import OVERFLOW, Counters, Key, Vector
 from spanhook.version import __version__
@@ -106,6 +106,7 @@ class Instruments:
         counter(semconv.METRIC_HOOK_TIME, "s", "Time spent in hooks", self._hook_time)
         counter(semconv.METRIC_INTERNAL_ERRORS, "{error}", "Errors in spanhook's own code", self._errors)
         counter(semconv.METRIC_DROPPED, "{item}", "Telemetry that was lost", self._dropped)
+        counter(semconv.METRIC_UNGATED_TOOLS, "{call}", "Tool calls of models that no hook saw", self._ungated)
         for name, unit, about in (
             (semconv.METRIC_INFO, "{process}", "Version, hooks and mode of this process"),
             (semconv.METRIC_POINTS, "{point}", "Functions wrapped, by library and state"),
@@ -174,6 +175,10 @@ class Instruments:
     def _dropped(self) -> Iterator[Observation]:
         yield from _by_component(self._now().lost, self.since.lost)
 
+    def _ungated(self) -> Iterator[Observation]:
+        for name, count in (self._now().ungated - self.since.ungated).items():
+            yield Observation(count, {semconv.GEN_AI_TOOL_NAME: name})
+
     def _gauge(self, name: str) -> Callable[[], Iterator[Observation]]:
         def read() -> Iterator[Observation]:
             if self._until is None:
@@ -197,6 +202,7 @@ class Snapshot:
         self.decisions = counts.decisions.sums() if taken else {}
         self.errors = Counter(internal.counts) if taken else Counter[str]()
         self.lost = Counter(internal.lost) if taken else Counter[str]()
+        self.ungated = ungated_tools.ungated.copy() if taken else Counter[str]()
 
 
 def _since(sums: Mapping[Key, Vector], before: Mapping[Key, Vector]) -> dict[Key, Vector]:

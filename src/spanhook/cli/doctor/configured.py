@@ -67,6 +67,11 @@ def followed(
         for one in result.processes
         if one.digest != result.digest
     ]
+    findings += [
+        Finding("warning", "tools", f"process {one.pid} runs tools that hooks do not see: {', '.join(one.ungated)}")
+        for one in result.processes
+        if one.ungated
+    ]
     if document is not None and settings.strict and lacks_end_mark(document):
         about = f"{document.shown} has no end mark, which strict requires; end it with the line {END_MARK}"
         findings.append(Finding("warning", "config", about))

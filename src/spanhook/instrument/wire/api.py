@@ -13,6 +13,7 @@ from spanhook.instrument.wire.beside import put_beside, texts_beside
 from spanhook.instrument.wire.describing import described
 from spanhook.instrument.wire.format import Format
 from spanhook.instrument.wire.opened import HeldChunks, OpenedChunks, OpenedTexts
+from spanhook.instrument.wire.tool_results import note_results
 from spanhook.instrument.wire.transport import Payload, Transport
 from spanhook.instrument.wire.unstreamed import Passing
 from spanhook.model import (
@@ -136,6 +137,8 @@ class _Api:
     def prepare(self, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
         """Requests the usage of a stream, if the settings allow it, the transport can, and the application did not."""
         transport = self.transport
+        if self.format.turns:
+            note_results(self.format, transport.body_of(instance, args, kwargs))
         if not transport.is_streamed(args, kwargs):
             return transport.keeping(args, kwargs) if self.format.parses else (args, kwargs)
         if settings().stream_usage and transport.may_request_usage(args, kwargs):

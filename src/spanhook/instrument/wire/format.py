@@ -28,6 +28,7 @@ class Format(ABC):
         last: The data of the event that ends a stream, if that is not JSON.
         content: Fields of a request that ``describe`` does not read, so that requests that differ only in them are
             described once; ``None`` if every request is to be described by itself.
+        turns: The field with the messages, if results of tools may be among them.
         beside: Dotted paths of further fields with text of the application's; they are the call's ``arguments``.
     """
 
@@ -40,6 +41,7 @@ class Format(ABC):
     binary = False
     last = ""
     content: frozenset[str] | None = None
+    turns = ""
     beside: tuple[str, ...] = ()
 
     # ------------------------------------------------------------------------------------------ requests
@@ -63,6 +65,14 @@ class Format(ABC):
     def asking(self, body: Fields) -> Fields | None:  # noqa: ARG002
         """The JSON of a streamed request, made to ask for usage; ``None`` if there is nothing to ask for."""
         return None
+
+    def is_result(self, turn: Any) -> bool:  # noqa: ARG002
+        """Whether a message is, or has, the result of a tool that the application has run."""
+        return False
+
+    def calls_before(self, results: int) -> int:  # noqa: ARG002
+        """In how many messages before so many messages with results the calls are."""
+        return 1
 
     def message(self, wire: Any) -> Message:
         """A message that a hook gave in the API's own form, in role/parts form."""

@@ -72,6 +72,7 @@ class Messages(Format):
     parses = True
     operation = "chat"
     content: frozenset[str] | None = frozenset(("messages", "metadata", "system", "tools"))
+    turns = "messages"
     beside: tuple[str, ...] = ("compaction.instructions",)
 
     # ------------------------------------------------------------------------------------------ requests
@@ -84,6 +85,10 @@ class Messages(Format):
         level = fields_of(body.get("output_config")).get("effort")
         if isinstance(level, str):
             attributes[semconv.GEN_AI_REQUEST_REASONING_LEVEL] = level
+
+    def is_result(self, turn: Any) -> bool:
+        content = fields_of(turn).get("content")
+        return type(content) is list and any(fields_of(one).get("type") == "tool_result" for one in content)
 
     def request(self, body: Fields) -> Request:
         prompts = self._prompts(body)

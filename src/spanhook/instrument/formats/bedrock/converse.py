@@ -41,6 +41,7 @@ _PARAMETERS = {
 class Converse(Format):
     """Converse."""
 
+    turns = "messages"
     beside = ("promptVariables",)
 
     # ------------------------------------------------------------------------------------------ requests
@@ -55,6 +56,9 @@ class Converse(Format):
             attributes[semconv.GEN_AI_OUTPUT_TYPE] = "json"
         if isinstance(asked.get("effort"), str):
             attributes[semconv.GEN_AI_REQUEST_REASONING_LEVEL] = asked["effort"]
+
+    def is_result(self, turn: Any) -> bool:
+        return any("toolResult" in fields_of(one) for one in list_of(fields_of(turn).get("content")))
 
     def request(self, body: Fields) -> Request:
         tools = list_of(fields_of(body.get("toolConfig")).get("tools"))

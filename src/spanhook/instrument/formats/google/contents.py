@@ -36,6 +36,8 @@ _ANSWERED = ("candidates", "promptFeedback", "usageMetadata", "modelVersion", "r
 class GenerateContent(Format):
     """Content, at once or streamed."""
 
+    turns = "contents"
+
     # ------------------------------------------------------------------------------------------ requests
 
     def describe(self, attributes: Attributes, body: Fields) -> None:
@@ -47,6 +49,9 @@ class GenerateContent(Format):
         asked = _output_type(config)
         if asked:
             attributes[semconv.GEN_AI_OUTPUT_TYPE] = asked
+
+    def is_result(self, turn: Any) -> bool:
+        return any(field(one, "functionResponse") for one in list_of(field(turn, "parts")))
 
     def request(self, body: Fields) -> Request:
         tools = [one for tool in list_of(body.get("tools")) for one in _definitions_in(tool)]

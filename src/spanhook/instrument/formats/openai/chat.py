@@ -39,6 +39,7 @@ class Chat(OpenAIFormat):
     api = "chat_completions"
     system_in_messages = True
     parses = True
+    turns = "messages"
     last = "[DONE]"
     content = WHOSE | {"messages", "tools", "functions", "prediction"}
     beside: tuple[str, ...] = ("prediction.content",)
@@ -78,6 +79,9 @@ class Chat(OpenAIFormat):
 
     def asking(self, body: Fields) -> Fields | None:
         return asking_for_usage(body)
+
+    def is_result(self, turn: Any) -> bool:
+        return fields_of(turn).get("role") in ("tool", "function")
 
     def message(self, wire: Any) -> Message:
         return to_message(wire)

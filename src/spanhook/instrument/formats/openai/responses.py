@@ -45,6 +45,7 @@ class Responses(OpenAIFormat):
     api = "responses"
     parses = True
     content = WHOSE | {"input", "instructions", "tools"}
+    turns = "input"
     beside = ("prompt.variables",)
 
     def __init__(self, *, itself: bool = False, compact: bool = False, counts: bool = False) -> None:
@@ -73,6 +74,12 @@ class Responses(OpenAIFormat):
         for name, key in (("id", semconv.GEN_AI_PROMPT_NAME), ("version", semconv.GEN_AI_PROMPT_VERSION)):
             if isinstance(template.get(name), str):
                 attributes[key] = template[name]
+
+    def is_result(self, turn: Any) -> bool:
+        return fields_of(turn).get("type") in ("function_call_output", "custom_tool_call_output")
+
+    def calls_before(self, results: int) -> int:
+        return results
 
     def request(self, body: Fields) -> Request:
         return Request(

@@ -1,0 +1,112 @@
+"""Which tools an application runs without a gate: models asked for them, and results of theirs were sent that no
+``tool.execute`` had.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Iterable
+
+from spanhook.diagnostics import log
+from spanhook.fork import after_fork
+
+OTHER = "_other"
+_MAX_NAMES = 100
+_MAX_KEPT = 10_000
+"""Ids of calls that are remembered; also how many executions of one name may wait for their results."""
+
+
+class ToolResults:
+    """Matches results that are sent to models with the tools that were executed: by the id of the call, by the tool's
+    name, and otherwise with one whose name no model has asked for, such as a function bound under its own name.
+
+    Attributes:
+        ungated: How many results no execution was found for, by the tool's name.
+    """
+
+    def __init__(self) -> None:
+        self.ungated: Counter[str] = Counter()
+        self._executed: Counter[str] = Counter()
+        self._ids: dict[str, str] = {}
+        self._asked: dict[str, None] = {}
+        self._seen: dict[tuple[str, int], None] = {}
+        self._lock = threading.Lock()
+
+    def executed(self, name: str, call_id: str) -> None:
+        """A tool was executed, or refused.
+
+        Args:
+            name: The tool.
+            call_id: The id of the model's call; empty if unknown.
+        """
+        with self._lock:
+            if len(self._executed) < _MAX_KEPT and self._executed[name] < _MAX_KEPT:
+                self._executed[name] += 1
+            if call_id:
+                self._ids[call_id] = name
+                _trim(self._ids)
+
+    def sent(self, results: Iterable[tuple[str, str]], place: int) -> None:
+        """Results are sent to a model; each counts once, however often the request is repeated.
+
+        Args:
+            results: The id of the model's call and the tool's name, as far as known.
+            place: How many messages there are; ids may be used again in later ones.
+        """
+        with self._lock:
+            new = [(call_id, name) for call_id, name in results if not self._is_seen(call_id or name, place)]
+            for _, name in new:
+                self._asked[name] = None
+            _trim(self._asked)
+            lacking = [name for call_id, name in new if not self._is_gated(call_id, name)]
+            first = list(dict.fromkeys(name for name in map(self._count, lacking) if name))
+        if first:
+            log.warning(
+                "spanhook: the application runs tools that hooks do not see: %s; decorate their functions with "
+                "spanhook.tool, or name them under bind in the configuration file",
+                ", ".join(first),
+            )
+
+    def names(self) -> tuple[str, ...]:
+        """The tools whose results no execution was found for."""
+        with self._lock:
+            return tuple(sorted(self.ungated))
+
+    def _is_seen(self, key: str, place: int) -> bool:
+        if (key, place) in self._seen:
+            return True
+        self._seen[key, place] = None
+        _trim(self._seen)
+        return False
+
+    def _is_gated(self, call_id: str, name: str) -> bool:
+        known = self._ids.pop(call_id, None)
+        names = [name] if known is None else [known]
+        if known is None and not self._executed[name]:
+            names = [one for one in self._executed if one not in self._asked]
+        for one in names:
+            if self._executed[one] > 0:
+                self._executed[one] -= 1
+                return True
+            del self._executed[one]
+        return known is not None
+
+    def _count(self, name: str) -> str:
+        """Counts a result; returns the name if it is the first of this tool."""
+        name = name or OTHER
+        if name not in self.ungated and len(self.ungated) >= _MAX_NAMES:
+            name = OTHER
+        self.ungated[name] += 1
+        return name if self.ungated[name] == 1 else ""
+
+    def renew(self) -> None:
+        """In a forked child: count anew."""
+        self.__init__()
+
+
+def _trim(kept: dict[str, str] | dict[str, None] | dict[tuple[str, int], None]) -> None:
+    if len(kept) > _MAX_KEPT:
+        del kept[next(iter(kept))]  # pyright: ignore[reportArgumentType]
+
+
+ungated_tools = ToolResults()
+after_fork("tool results", ungated_tools.renew)
