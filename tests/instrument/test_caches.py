@@ -60,7 +60,7 @@ def kept(cache: Any) -> int:
     return len(cache.entries if isinstance(cache, AsyncCache) else cache._cache)
 
 
-def asked(way: str, model: Any) -> Any:
+def ask(way: str, model: Any) -> Any:
     """What a model answers, asked in one of LangChain's ways."""
     ways = {
         "invoke": lambda: model.invoke("hi"),
@@ -81,10 +81,10 @@ def test_what_hooks_leave_as_it_was_is_kept(cache: BaseCache, way: str, scripted
     hooks, body = Hooks(), Body()
     hooks.after("llm.call")(lambda _op: None)
     with recorder(hooks):
-        asked(way, scripted(body=body))
+        ask(way, scripted(body=body))
         assert kept(cache) == (2 if "batch" in way else 1)
         runs = body.runs
-        asked(way, scripted(body=body))
+        ask(way, scripted(body=body))
     assert body.runs == runs
 
 
@@ -107,9 +107,9 @@ def test_what_hooks_replace_or_refuse_is_not_kept(
         for _ in range(2):
             if refuses:
                 with pytest.raises(Reject):
-                    asked(way, scripted(body=body))
+                    ask(way, scripted(body=body))
             else:
-                assert "[hidden]" in str(asked(way, scripted(body=body)))
+                assert "[hidden]" in str(ask(way, scripted(body=body)))
             assert kept(cache) == 0
     assert body.runs == (4 if "batch" in way and scripted is ScriptedChat else 2)  # text models get both at once
 

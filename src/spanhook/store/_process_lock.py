@@ -140,9 +140,9 @@ class ProcessLock:
     def _share(self, descriptor: int) -> None:
         """Let all open the file who may open the database, as SQLite does with its own."""
         with suppress(OSError):
-            found = os.stat(self._database)
-            os.fchmod(descriptor, found.st_mode & 0o666)
-            os.fchown(descriptor, found.st_uid if os.geteuid() == 0 else -1, found.st_gid)
+            status = os.stat(self._database)
+            os.fchmod(descriptor, status.st_mode & 0o666)
+            os.fchown(descriptor, status.st_uid if os.geteuid() == 0 else -1, status.st_gid)
 
     def _ended(self, name: str, *, remove: bool) -> bool:
         path = self._prefix + name
@@ -171,10 +171,10 @@ class ProcessLock:
 def _of(file: int | str) -> _Identity | None:
     """Which file this is; ``None`` if there is none."""
     try:
-        found = os.stat(file)
+        status = os.stat(file)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _type_of(folder: Path) -> str:

@@ -135,8 +135,8 @@ class RedisLedger:
         self, account: str, reservation: str, amounts: Amounts, caps: Caps, lease_s: float, until: float | None
     ) -> Standing:
         limits = ["" if cap is None else cap for cap in caps]
-        given = (*amounts, *limits, _ms(lease_s), _forgotten(until), self._counts)
-        return self._reported(self._run(_RESERVE, account, reservation, *given))
+        arguments = (*amounts, *limits, _ms(lease_s), _forgotten(until), self._counts)
+        return self._reported(self._run(_RESERVE, account, reservation, *arguments))
 
     def settle(self, account: str, reservation: str, amounts: Amounts, until: float | None) -> Standing:
         return self._run(_SETTLE, account, reservation, *amounts, _ms(REMEMBERED_S), _forgotten(until))

@@ -55,7 +55,7 @@ def functional(body: Body, cache: Any) -> Any:
     return run
 
 
-def asked(way: str, made: Any) -> str:
+def ask(way: str, made: Any) -> str:
     async def later() -> Any:
         if way == "ainvoke":
             return await made.ainvoke({"value": "hi"})
@@ -97,9 +97,9 @@ def deciding(does: str) -> Hooks:
 def test_a_node_whose_answers_hooks_have_changed_is_not_kept(way: str, make: Any, does: str) -> None:
     cache, body = InMemoryCache[Any](), Body()
     with recorder(deciding(does)):
-        first = asked(way, make(body, cache))
+        first = ask(way, make(body, cache))
         assert len(cache._cache) == (1 if does == "looks" else 0)
-        assert asked(way, make(body, cache)) == first
+        assert ask(way, make(body, cache)) == first
     assert body.runs == {"looks": 1, "refuses": 0}.get(does, 2)
 
 
@@ -107,7 +107,7 @@ def test_a_step_whose_input_hooks_have_changed_is_not_kept() -> None:
     cache, body = InMemoryCache[Any](), Body()
     with recorder(deciding("changes the step")):
         for _ in range(2):
-            asked("invoke", graph(body, cache))
+            ask("invoke", graph(body, cache))
     assert not cache._cache
     assert [one.content for (one,) in body.seen] == ["hey", "hey"]
 
@@ -115,6 +115,6 @@ def test_a_step_whose_input_hooks_have_changed_is_not_kept() -> None:
 def test_a_hit_asks_no_hook() -> None:
     cache, body = InMemoryCache[Any](), Body()
     with recorder(deciding("looks")):
-        kept = asked("invoke", graph(body, cache))
+        kept = ask("invoke", graph(body, cache))
     with recorder(deciding("refuses")):
-        assert asked("invoke", graph(body, cache)) == kept
+        assert ask("invoke", graph(body, cache)) == kept
