@@ -97,6 +97,7 @@ def test_a_forked_child_that_outlives_its_parent_does_not_keep_its_lock(lock: Pr
         os.kill(int(pid), signal.SIGKILL)
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
 def test_a_forked_child_that_ends_leaves_its_parents_lock(lock: ProcessLock, database: str) -> None:
     other = ProcessLock(database)
     name = other.hold()
@@ -124,6 +125,7 @@ def test_what_a_process_executes_does_not_keep_its_lock(lock: ProcessLock, datab
         assert ended
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork.*:DeprecationWarning")
 def test_a_fork_during_the_work_of_other_threads_shares_no_lock(tmp_path: Path) -> None:
     """A ledger that a thread opens while another forks: no child keeps what it does not know of."""
     from spanhook.store import Amounts, Caps
