@@ -151,6 +151,7 @@ THROUGH = {
     "concurrency/async_library": "conformance/test_trio",
     "concurrency/coroutines": "gating/test_hosts",
     "concurrency/handling": "gating/test_overdue",
+    "telemetry/_greenlets": "export/test_asleep",
     "concurrency/remote": "gating/test_hosts",
     "config/use": "telemetry/test_pipeline",
     "concurrency/waiting": "conformance/test_trio",

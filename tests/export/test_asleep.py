@@ -23,9 +23,8 @@ os.register_at_fork(before=count)
 
 POLICIES = """
 policies:
-  - id: tools
-    use: tool_policy
-    with: {rules: [{deny: [other]}]}
+  - id: loops
+    use: loop_guard
 ...
 """
 
@@ -259,24 +258,3 @@ def test_doctor_says_so(folder: Folder) -> None:
     ran = folder.spanhook("doctor", "--hooks", "hooks.py:hooks")
 
     assert "TracerProvider starts threads in every child of a fork; under gevent" in " ".join(ran.stdout.split())
-
-
-@pytest.mark.parametrize("patches", [True, False])
-def test_eventlet_is_refused_if_it_patches(folder: Folder, patches: bool) -> None:
-    folder.write(app=f"import eventlet\n{'eventlet.monkey_patch()' if patches else ''}\nprint('goes on', flush=True)\n")
-    ran = folder.spanhook("run", "app.py")
-
-    assert ("goes on" in ran.stdout) is not patches
-    assert ran.returncode == (2 if patches else 0)
-    assert ("spanhook: eventlet.monkey_patch() replaces" in ran.stderr) is patches
-
-
-def test_eventlet_is_refused_if_it_has_patched(folder: Folder) -> None:
-    """Start-up code of the environment, which runs before ours, patches."""
-    folder.write(usercustomize="", app="print('goes on')", early="import eventlet\neventlet.monkey_patch()\n")
-    folder.write(hooks="import early\nfrom spanhook import Hooks\nhooks = Hooks()\n")
-    ran = folder.spanhook("run", "--hooks", "hooks.py:hooks", "app.py")
-
-    assert ran.returncode == 2
-    assert "goes on" not in ran.stdout
-    assert "spanhook: eventlet.monkey_patch() replaces" in ran.stderr

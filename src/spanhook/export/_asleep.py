@@ -14,13 +14,8 @@ from threading import Thread as _Thread
 from typing import Any
 from uuid import uuid4
 
-from opentelemetry.sdk.resources import (
-    OTEL_RESOURCE_ATTRIBUTES,
-    PROCESS_PARENT_PID,
-    PROCESS_PID,
-    SERVICE_INSTANCE_ID,
-    Resource,
-)
+from opentelemetry.sdk.environment_variables import OTEL_RESOURCE_ATTRIBUTES
+from opentelemetry.sdk.resources import PROCESS_PARENT_PID, PROCESS_PID, SERVICE_INSTANCE_ID, Resource
 
 from spanhook.diagnostics import internal
 from spanhook.fork import after_fork, kept_from_forks
@@ -47,7 +42,7 @@ class Sleeping:
 
     def at(self, owner: Any, method: str) -> bool:
         """Wake when this method is called; returns whether there is one."""
-        entrance = getattr(type(owner), method, None)
+        entrance = getattr(owner.__class__, method, None)
         if entrance is None:
             return False
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from opentelemetry import _logs, metrics, trace
 
-from spanhook.diagnostics import log
+from spanhook.diagnostics import internal, log
 from spanhook.fork import Lock, held_for_fork
 from spanhook.identity import ByIdentity, attribute
 
@@ -37,9 +37,11 @@ def _is_forking(provider: Any) -> bool:
 
 def _has_worker(provider: Any) -> bool:
     """Whether it has a processor or reader with a thread."""
-    several = attribute(attribute(provider, "_active_span_processor"), "_span_processors", ())
-    several += attribute(attribute(provider, "_multi_log_record_processor"), "_log_record_processors", ())
-    several += tuple(attribute(attribute(provider, "_sdk_config"), "metric_readers", ()))
+    several = (
+        *attribute(attribute(provider, "_active_span_processor"), "_span_processors", ()),
+        *attribute(attribute(provider, "_multi_log_record_processor"), "_log_record_processors", ()),
+        *attribute(attribute(provider, "_sdk_config"), "metric_readers", ()),
+    )
     return any(attribute(one, "_batch_processor") or attribute(one, "_daemon_thread") for one in several)
 
 
@@ -51,7 +53,11 @@ def _warn(_held: list[Lock]) -> None:
     """Before a fork: say once what happens in the child."""
     if _state["warned"] or not is_patched():
         return
-    found = forking()
+    try:
+        found = forking()
+    except Exception as error:
+        internal.report("providers.fork", error)
+        return
     if found:
         _state["warned"] = True
         log.warning("spanhook: %s", warning(found))
