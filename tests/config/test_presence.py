@@ -11,6 +11,7 @@ import pytest
 
 from spanhook.config.presence import FollowingProcess, Presence, following
 from spanhook.config.reading import Document, read
+from spanhook.model import ungated_tools
 
 
 @pytest.fixture
@@ -18,6 +19,14 @@ def document(tmp_path: Path) -> Document:
     path = tmp_path / "spanhook.yaml"
     path.write_text("version: 1\n...\n")
     return read(str(path))
+
+
+@pytest.fixture(autouse=True)
+def tools() -> Iterator[None]:
+    """No tool has been found to run without a gate."""
+    ungated_tools.renew()
+    yield
+    ungated_tools.renew()
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +54,15 @@ def test_a_process_shows_what_is_active(document: Document, presence: Presence, 
     presence.end()
     assert following(document.path) == []
     assert list(folder.iterdir()) == []
+
+
+def test_a_process_shows_the_tools_that_it_runs_without_a_gate(document: Document, presence: Presence) -> None:
+    presence.show_tools()  # nothing is shown yet
+    presence.show(document, "it has a mistake")
+    ungated_tools.sent([("call_1", "bash")], 3)
+    presence.show_tools()
+    (shown,) = following(document.path)
+    assert (shown.ungated, shown.refused) == (("bash",), "it has a mistake")
 
 
 def test_what_dead_processes_left_is_removed(document: Document, folder: Path) -> None:
