@@ -108,6 +108,7 @@ def collected() -> Iterator[None]:
     yield
     gc.unfreeze()
     gc.collect()
+    gc.freeze()  # pytest collects once more, and need not look at all of it again
 
 
 @pytest.fixture(scope="session", autouse=True)
