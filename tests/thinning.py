@@ -10,7 +10,7 @@ Case = TypeVar("Case")
 
 SAMPLED = frozenset(("conformance", "instrument"))
 """Folders in which most tests try one promise with each way of calling a library."""
-STEP = 3
+STEP = 5
 """Of how many cases there the default suite tries one."""
 
 
@@ -18,7 +18,7 @@ def mark_products(items: Iterable[pytest.Item]) -> None:
     """Mark tests ``slow`` that try other values of their parameters in the code that the rest tries.
 
     Of a product of parameters the default suite tries each value once, not each combination, unless the test has the
-    mark ``every_combination``. In the folders that are ``SAMPLED`` it tries every third of these, unless the test has
+    mark ``every_combination``. In the folders that are ``SAMPLED`` it tries every fifth of these, unless the test has
     the mark ``every_value``.
     """
     groups: dict[tuple[object, str], list[pytest.Function]] = {}

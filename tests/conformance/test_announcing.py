@@ -150,6 +150,7 @@ def test_it_has_the_start_that_the_call_would_have_had_and_its_end(case: tuple[S
 CACHED = ("invoke", "ainvoke", "generate", "agenerate", "batch", "abatch", "bound")
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("sort", HANDLERS)
 @pytest.mark.parametrize("way", CACHED)
 @pytest.mark.parametrize("made", [ScriptedChat, SilentChat])

@@ -259,6 +259,7 @@ APIS: dict[str, tuple[Callable[..., Any], Callable[[Loopback], Callable[[list[An
 }
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("api", APIS)
 def test_what_is_drawn(api: str, server: Loopback) -> None:
     draws, ask = APIS[api]

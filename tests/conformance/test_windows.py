@@ -340,6 +340,7 @@ def test_a_model_that_tells_callbacks_itself_tells_them_what_was_decided() -> No
     assert SECRET not in heard.tokens
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("way", ["stream", "astream", "events", "v3", "av3"])
 def test_a_model_without_async_methods_tells_callbacks_what_was_decided(way: str) -> None:
     lacking = V3 if lacks_v3(Telling) else ()

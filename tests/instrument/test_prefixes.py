@@ -5,6 +5,7 @@ import pytest
 from spanhook.instrument.prefixes import provider_named, split
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("model", "parts"),
     [

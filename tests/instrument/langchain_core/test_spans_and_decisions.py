@@ -170,6 +170,7 @@ def test_a_tool_that_retrieves_says_so() -> None:
     assert types == {"retrieval": None, "execute_tool policies": "datastore", "execute_tool refund": "function"}
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("told", "reason"),
     [

@@ -80,6 +80,7 @@ REPLIES: dict[str, Callable[[str], Reply]] = {
 }
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("way", a_fifth(WAYS), ids=named)
 def test_same_results_types_and_errors(way: Way, server: OpenAIServer) -> None:
     _compare(way, looking(), server, ("answered", "429", "cut"))

@@ -149,6 +149,7 @@ MORE: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("name", MORE)
 def test_what_runs_later(name: str, server: OpenAIServer) -> None:
     path, body, operation = MORE[name]

@@ -473,6 +473,7 @@ def test_reasoning_that_a_provider_counts_apart(server: OpenAIServer) -> None:
     assert used(seen.operations[0]) == (10, 25, 0, 0, 20)
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("way", [way for way in WAYS if way.name.endswith(" parse")], ids=named)
 def test_usage_of_an_answer_that_cannot_be_parsed(way: Way, server: OpenAIServer) -> None:
     server.script(Reply("no JSON", tokens=Tokens(input=1000, output=500, cached=200)))

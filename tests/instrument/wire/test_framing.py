@@ -100,6 +100,7 @@ def test_events_without_text(frame: bytes) -> None:
     assert texts().write(frame, {}) == frame
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("frame", [b"data: secret\n\n", b'data: ["secret"]\n\n', b"secret\n\n", b"other: secret\n\n"])
 def test_what_may_be_text_and_cannot_be_read(frame: bytes) -> None:
     with pytest.raises(TypeError):
