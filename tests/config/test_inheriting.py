@@ -82,7 +82,7 @@ ended = subprocess.run([sys.executable, "app.py", "child"])
 print("ended", ended.returncode, flush=True)
 pid = os.fork()
 time.sleep(2.5)
-print("forked" if pid == 0 else "parent", called(), flush=True)
+print(f"{'forked' if pid == 0 else 'parent'} {called()}\n", end="", flush=True)  # in one piece
 if pid: os.waitpid(pid, 0)
 """
 

@@ -19,6 +19,7 @@ BORDER = "instrument"
 READERS = (BORDER, "definitions", "dry_run.py", "engine", "gating", "hooks", "iterations", "model", "runs", "telemetry")
 ALLOWED = {
     "model/encoding.py": "exact_text itself",
+    "instrument/bound.py": "the path of a function, as the configuration file has it, in a message",
     "instrument/watching.py": "the service name of a resource of the SDK",
     "gating/handlers.py": "the name of a setting, in a message",
     "runs/user.py": "the keys of a user's fields",

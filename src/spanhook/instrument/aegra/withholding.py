@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import wrapt
 from aegra_api.core import orm
 
+from spanhook.copies import Copied
 from spanhook.instrument.aegra.threads import STATUS_BEFORE, Thread, look_up, occupy, resumes
 from spanhook.model import Args, Kwargs, Opening, asheds
 
@@ -80,7 +81,7 @@ class Withheld:
             await session.flush()  # a new thread, before a run on it
 
 
-class _Session(ObjectProxy):
+class _Session(Copied, ObjectProxy):
     """A session that does not add runs."""
 
     def __init__(self, session: Any, withheld: Withheld) -> None:
