@@ -66,9 +66,6 @@ class Sleeping:
                 Context().run(thread.start)  # else it would belong to a hook that makes the first item
 
 
-_sleeping = Sleeping()
-
-
 def created(make: Callable[[Resource, list[Any]], Any], resource: Resource, exporters: list[Any]) -> Any:
     """A provider whose workers start with the first item in each process, except in this one, where they start now."""
     with kept_from_forks(_handlers):
@@ -80,10 +77,9 @@ def created(make: Callable[[Resource, list[Any]], Any], resource: Resource, expo
 
 def _renew() -> None:
     """In a forked child: run the SDK's handlers, but start no thread and run no detector."""
-    global _sleeping
     if not _handlers:
         return
-    _sleeping = sleeping = Sleeping()
+    sleeping = Sleeping()
     with _held_back(sleeping.threads), _without_detectors():
         for handler in _handlers:
             try:

@@ -1,7 +1,7 @@
 """Spans, metrics, events and cost of one ended operation. Knows no hooks."""
 
 from spanhook.telemetry._concealing import WITHHELD, Concealer, concealed_data, concealed_for, use_concealers
-from spanhook.telemetry._greenlets import forking, is_patched, own_providers, warning
+from spanhook.telemetry._greenlets import forking, forking_warning, own_providers
 from spanhook.telemetry._guardrail import Guardrail, guardrail
 from spanhook.telemetry._report import mark, report, report_decision
 from spanhook.telemetry.accounting import account
@@ -29,9 +29,9 @@ __all__ = [
     "context_with",
     "counts",
     "forking",
+    "forking_warning",
     "get_context",
     "guardrail",
-    "is_patched",
     "mark",
     "own_providers",
     "prices",
@@ -41,5 +41,4 @@ __all__ = [
     "set_context",
     "telemetry",
     "use_concealers",
-    "warning",
 ]

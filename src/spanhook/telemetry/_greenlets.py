@@ -60,10 +60,10 @@ def _warn(_held: list[Lock]) -> None:
         return
     if found:
         _state["warned"] = True
-        log.warning("spanhook: %s", warning(found))
+        log.warning("spanhook: %s", forking_warning(found))
 
 
-def warning(found: list[str]) -> str:
+def forking_warning(found: list[str]) -> str:
     """What is wrong with these providers."""
     return (
         f"{', '.join(found)} starts threads in every child of a fork; under gevent, the application's greenlets then "

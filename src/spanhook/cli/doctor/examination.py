@@ -33,7 +33,7 @@ from spanhook.export import SIGNALS, asked, disabled, endpoint, existing
 from spanhook.gating import AFTER, AFTER_NEXT, ERROR, Bound, Hook, Hooks, Subscription
 from spanhook.instrument import INSTRUMENTORS, instrumentor_of, meant
 from spanhook.settings import CONTENT_VARIABLE
-from spanhook.telemetry import forking, warning
+from spanhook.telemetry import forking, forking_warning
 from spanhook.version import __version__
 
 
@@ -234,7 +234,7 @@ def _to(signal: str, exporter: str, environ: Mapping[str, str]) -> str:
 def _forking() -> Iterator[Finding]:
     found = forking()
     if found and importlib.util.find_spec("gevent") is not None:
-        yield Finding("warning", "providers", warning(found))
+        yield Finding("warning", "providers", forking_warning(found))
 
 
 def _prices() -> Iterator[Finding]:
