@@ -82,7 +82,7 @@ ended = subprocess.run([sys.executable, "app.py", "child"])
 print("ended", ended.returncode, flush=True)
 pid = os.fork()
 time.sleep(2.5)
-print(f"{'forked' if pid == 0 else 'parent'} {called()}\n", end="", flush=True)  # in one piece
+os.write(1, f"{'forked' if pid == 0 else 'parent'} {called()}{os.linesep}".encode())  # in one piece
 if pid: os.waitpid(pid, 0)
 """
 
