@@ -79,6 +79,7 @@ class Body:
         tokens: The total usage that it reported.
         fault: What goes wrong when it runs, if anything.
         hold: What it waits for before it answers, if anything; only bodies behind a server do.
+        running: Whether a server reports the usage of a stream several times, as a running total.
         started: Set when it runs.
     """
 
@@ -87,6 +88,7 @@ class Body:
     tokens: int = 0
     fault: Fault | None = None
     hold: threading.Event | None = None
+    running: bool = False
     started: threading.Event = field(default_factory=threading.Event)
 
     def run(self, given: Any, tokens: int = 0) -> None:

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 
 from spanhook.cli.conformance.checks.cells import NONE, OK, Cell, Way, Wrong, brief, operations_of
-from spanhook.cli.conformance.checks.watching import unhooked, unwatched, watch
-from spanhook.cli.conformance.subject import PLANTED
+from spanhook.cli.conformance.checks.watching import tokens_in, unhooked, unwatched, watch
+from spanhook.cli.conformance.subject import PLANTED, Body, settle
 from spanhook.model import Operation
-from spanhook.testing import Recorder
+from spanhook.settings import Settings
+from spanhook.testing import Recorder, recorder
 
 
 def allowed(way: Way) -> Cell:
@@ -51,10 +52,23 @@ def expect_once(way: Way, seen: Recorder, passes: dict[str, int]) -> None:
 
 
 def usage(way: Way) -> Cell:
-    """The tokens that are counted are those that the body reported."""
+    """The tokens that are counted are those that the body reported, once and also several times in a stream."""
     made = unwatched(way)
     expect_tokens(made.operations, made.used, made.counted)
+    is_streamed = any(op.parameters.get("stream") for op in made.operations)
+    if is_streamed and way.subject.slow and way.subject.kind == "llm.call":
+        _running_totals(way)
     return Cell(OK) if made.used or made.counted else NONE
+
+
+def _running_totals(way: Way) -> None:
+    """Check the same with a server that reports running totals, where streams are asked for their usage."""
+    body = Body(running=True)
+    call = way.take(way.subject.make(body))
+    with recorder(settings=Settings(stream_usage=True)) as seen:
+        settle(call())
+        tokens = tokens_in(seen)
+    expect_tokens(operations_of(way, seen), body.tokens, tokens)
 
 
 def expect_tokens(operations: Iterable[Operation], used: int, counted: int) -> None:

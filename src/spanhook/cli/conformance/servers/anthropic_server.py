@@ -114,6 +114,8 @@ def events(body: Json, reply: Reply) -> Iterator[tuple[str, Json | str]]:
             yield event("content_block_delta", index=index, delta=delta)
         yield event("content_block_stop", index=index)
     ending = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+    if reply.running:
+        yield event("message_delta", delta={**ending, "stop_reason": None}, usage=begun)
     yield event("message_delta", delta=ending, usage=counts)
     yield event("message_stop")
 

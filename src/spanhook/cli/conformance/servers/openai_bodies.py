@@ -4,6 +4,7 @@ import base64
 import json
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from spanhook.cli.conformance.servers.openai_replies import CREATED, Call, Json, Reply
@@ -56,7 +57,13 @@ def chat_events(body: Json, reply: Reply) -> Iterator[tuple[str, Json | str]]:
     if reports:
         head["usage"] = None
 
+    said = 0
+
     def chunk(delta: Json, finish: str | None = None) -> tuple[str, Json]:
+        nonlocal said
+        if reports and reply.running:
+            said += 1
+            head["usage"] = replace(reply.tokens, output=min(said, reply.tokens.output)).chat()
         choices = [
             {"index": index, "delta": delta, "logprobs": None, "finish_reason": finish}
             for index in range(body.get("n") or 1)
@@ -101,7 +108,9 @@ def text(body: Json, reply: Reply) -> Json:
 def text_events(body: Json, reply: Reply) -> Iterator[tuple[str, Json | str]]:
     head: Json = {"id": "cmpl-1", "object": "text_completion", "created": CREATED, "model": body.get("model")}
     for index in range(_prompts(body)):
-        for word in reply.words:
+        for said, word in enumerate(reply.words, 1):
+            if reply.running and _reports(body, reply):
+                head["usage"] = replace(reply.tokens, output=said).chat()
             yield "", {**head, "choices": [{"index": index, "text": word, "logprobs": None, "finish_reason": None}]}
         yield "", {**head, "choices": [{"index": index, "text": "", "logprobs": None, "finish_reason": reply.reason}]}
     if _reports(body, reply):

@@ -77,6 +77,8 @@ class Reply:
         gate: Wait for it before each stream event except the first.
         hold: Wait for it before answering at all.
         usage: Whether a stream reports usage: on request, always, or never.
+        running: A stream that reports usage does so several times, as a running total: as vLLM and Fireworks do in
+            OpenAI's format, and Anthropic in several ``message_delta``.
         body: Sent unchanged instead of all this.
         events: Sent unchanged as an Anthropic stream.
         encoding: ``gzip`` or ``deflate`` the body.
@@ -96,6 +98,7 @@ class Reply:
     gate: threading.Event | None = None
     hold: threading.Event | None = None
     usage: str = "asked"
+    running: bool = False
     body: Json | None = None
     events: tuple[Json, ...] = ()
     encoding: str = ""

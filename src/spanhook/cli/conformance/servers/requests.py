@@ -37,6 +37,8 @@ class Line(list[Seen]):
         """What the server replies, given what it would reply otherwise."""
         fault = self._body.fault
         reply = usual if self._body.hold is None else replace(usual, hold=self._body.hold)
+        if self._body.running:
+            reply = replace(reply, running=True)
         if fault is None:
             return reply
         return replace(reply, status=fault.status or 200, cut=fault.cut, message=f"{PLANTED} is broken")
