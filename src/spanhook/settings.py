@@ -23,8 +23,8 @@ class Settings:
         mode: ``"enforce"``; ``"shadow"``: every hook runs beside the call, and what it would have done is recorded
             but not done; or ``"off"``: only traces and usage, no hooks run.
         steps: Create a span for every graph node, not only for nodes that a hook applies to.
-        stream_usage: Request usage for streams where the application did not; the extra chunk is hidden from the
-            application.
+        stream_usage: Request usage for streams in OpenAI's format where the application did not; the extra chunk is
+            hidden from the application. Unset: while an enforced hook limits what calls use, such as a budget.
         chunk_times: Record the time between stream chunks if there is a meter provider: one histogram record per chunk,
             written when the stream has ended.
         trust_baggage: Take tenant, user and session from incoming W3C baggage if the application sets none.
@@ -62,7 +62,7 @@ class Settings:
 
     mode: Mode = "enforce"
     steps: bool = False
-    stream_usage: bool = False
+    stream_usage: bool | None = None
     chunk_times: bool = True
     trust_baggage: bool = False
     tenant_metrics: bool = False

@@ -153,6 +153,47 @@ def sent_on(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> tupl
     return args, kwargs
 
 
+def sent(
+    adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs
+) -> tuple[Any, Args, Kwargs]:
+    """Make a call; once more if it fails because of spanhook's own last changes.
+
+    Returns:
+        Its result, and the arguments with which it was made.
+    """
+    try:
+        return wrapped(*args, **kwargs), args, kwargs
+    except Exception as error:
+        again = _repeated(adapter, instance, args, kwargs, error)
+        if again is None:
+            raise
+    return wrapped(*again[0], **again[1]), *again
+
+
+async def asent(
+    adapter: Adapter, wrapped: Callable[..., Awaitable[Any]], instance: Any, args: Args, kwargs: Kwargs
+) -> tuple[Any, Args, Kwargs]:
+    """``sent`` for a coroutine function."""
+    try:
+        return await wrapped(*args, **kwargs), args, kwargs
+    except Exception as error:
+        again = _repeated(adapter, instance, args, kwargs, error)
+        if again is None:
+            raise
+    return await wrapped(*again[0], **again[1]), *again
+
+
+def _repeated(
+    adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, error: Exception
+) -> tuple[Args, Kwargs] | None:
+    assert adapter.repeat is not None
+    try:
+        return adapter.repeat(instance, args, kwargs, error)
+    except Exception as failure:
+        internal.report("extract.repeat", failure)
+        return None
+
+
 def show(op: Record) -> None:
     """Keep what gates were shown of the arguments of a call that is about to be made."""
     try:

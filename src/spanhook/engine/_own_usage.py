@@ -32,6 +32,7 @@ def add_usage(
             f"record_usage() was called on {op!r}; report tokens on {' or '.join(MODELS)}, and they are added up"
         )
     used = Usage()
+    used.source = "framework"
     for name, value in zip(NAMES, counts, strict=True):
         setattr(used, name, used.count(value, name))
     if cost_usd is not None:

@@ -19,6 +19,7 @@ from spanhook.model import (
     Attributes,
     Carried,
     Kwargs,
+    LayerCount,
     Record,
     Usage,
     carried_by,
@@ -116,17 +117,24 @@ class Absorbed:
         if not make_encodable(attributes):
             op.odd = True
         op.end_attributes = attributes if op.end_attributes is None else {**op.end_attributes, **attributes}
-        if used is None:
-            return
-        if self.adapter.model_layer:
-            if self._taken and op.own_usage is not None:  # the next part of what a framework sends in several
+        adapter = self.adapter
+        if adapter.relays or not adapter.model_layer:
+            if used is not None or (attributes and adapter.source == "provider"):
+                self.count(LayerCount(adapter.layer, adapter.source, used))
+        elif used is not None:  # another method of the same library
+            used.come_from(adapter.source)
+            if self._taken and op.own_usage is not None:  # the next part of what it sends in several
                 op.own_usage.add(used)
             else:
                 op.own_usage = used
-        elif op.transport_usage is None:
-            op.transport_usage = used
-        else:
-            op.transport_usage.add(used)
+
+    def count(self, count: LayerCount) -> bool:
+        """Keep what the enclosing operation is told of its use; false if that has ended, and left this call behind."""
+        counts: list[LayerCount] | None = self.op.__dict__.setdefault("layer_counts", [])  # setdefault is atomic
+        if counts is None:
+            return False
+        counts.append(count)
+        return True
 
 
 def absorbed(

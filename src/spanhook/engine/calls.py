@@ -17,7 +17,7 @@ from spanhook.concurrency import Dropped, drive, reaper
 from spanhook.engine._announcing import Announcement
 from spanhook.engine._completion import afinish, await_end, finish, interrupted, left
 from spanhook.engine._elsewhere import Elsewhere
-from spanhook.engine._gates import Run, apasses, asked, begun, passes, prepared, sent_on, show
+from spanhook.engine._gates import Run, apasses, asent, asked, begun, passes, prepared, sent, sent_on, show
 from spanhook.engine.absorption import Absorbed, Part
 from spanhook.engine.beginning import begin
 from spanhook.engine.handover import hand_over, stream_sort, tap
@@ -41,7 +41,10 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
             return wrapped(*args, **kwargs)
         assert type(op) is Absorbed
         args, kwargs = prepared(adapter, instance, args, kwargs)
-        result = op.make(wrapped, args, kwargs)
+        if adapter.repeat is None:
+            result = op.make(wrapped, args, kwargs)
+        else:
+            result, args, kwargs = op.make(partial(sent, adapter, wrapped, instance), (args, kwargs), {})
         return tap(op, instance, args, kwargs, result)
     run: Run | Passed | None = None
     try:
@@ -57,7 +60,10 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
                 if adapter.shown is not None and op.plan is not None:
                     show(op)
                 try:
-                    result = wrapped(*op.args, **op.kwargs)
+                    if adapter.repeat is None:
+                        result = wrapped(*op.args, **op.kwargs)
+                    else:
+                        result, op.args, op.kwargs = sent(adapter, wrapped, instance, op.args, op.kwargs)
                 except BaseException as error:
                     fail(op, error)
                 else:
@@ -100,7 +106,10 @@ async def acall(
                 return await wrapped(*args, **kwargs)
             assert type(op) is Absorbed
             args, kwargs = prepared(adapter, instance, args, kwargs)
-            result = await op.amake(wrapped, args, kwargs)
+            if adapter.repeat is None:
+                result = await op.amake(wrapped, args, kwargs)
+            else:
+                result, args, kwargs = await op.amake(partial(asent, adapter, wrapped, instance), (args, kwargs), {})
             return tap(op, instance, args, kwargs, result)
         except BaseException as error:
             shed(error)
@@ -190,9 +199,13 @@ async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
     asked(op)
     if op.adapter.prepares:
         op.args, op.kwargs = prepared(op.adapter, op.instance, op.args, op.kwargs)
-    made = _looked_at if op.adapter.shown is not None and op.plan is not None else None
+    adapter = op.adapter
+    made = _looked_at if adapter.shown is not None and op.plan is not None else None
     try:
-        result = await (wrapped(*op.args, **op.kwargs) if made is None else made(op, wrapped))
+        if adapter.repeat is not None:
+            result, op.args, op.kwargs = await asent(adapter, wrapped, op.instance, op.args, op.kwargs)
+        else:
+            result = await (wrapped(*op.args, **op.kwargs) if made is None else made(op, wrapped))
     except BaseException as error:
         fail(op, error)
     else:

@@ -126,6 +126,7 @@ def usage_of(attributes: Mapping[str, Any]) -> Usage | None:
         if inputs is None and outputs is None:
             continue
         used = Usage()
+        used.source = "framework"
         used.input_tokens = used.count(inputs, "input_tokens")
         used.output_tokens = used.count(outputs, "output_tokens")
         read, write, reasoning = (used.count(told, name) for told, name in zip(details, _DETAILS, strict=True))

@@ -19,18 +19,19 @@ from spanhook.engine._streams import Track
 from spanhook.engine._transparent import Transparent
 from spanhook.engine.absorption import Absorbed
 from spanhook.gating import Passed
-from spanhook.model import Adapter, Args, Chunks, Kwargs, Record, current, shed
+from spanhook.model import Adapter, Args, Kwargs, LayerCount, Record, current, shed
 
 
 class Tapped(Transparent):
     """A stream, or its bytes, in which an absorbed call continues; its chunks are added up as they pass."""
 
-    def __init__(self, wrapped: Any, chunks: Chunks, absorbed: Absorbed) -> None:
+    def __init__(self, wrapped: Any, count: LayerCount, absorbed: Absorbed) -> None:
         super().__init__(wrapped)
-        self._self_chunks, self._self_absorbed = chunks, absorbed
+        self._self_count, self._self_absorbed = count, absorbed
+        self._self_chunks: Any = count.chunks
 
     def __iter__(self) -> Any:
-        return Tapped(iter(self.__wrapped__), self._self_chunks, self._self_absorbed)
+        return Tapped(iter(self.__wrapped__), self._self_count, self._self_absorbed)
 
     def __next__(self) -> Any:
         try:
@@ -43,7 +44,7 @@ class Tapped(Transparent):
         return chunk
 
     def __aiter__(self) -> Any:
-        return Tapped(aiter(self.__wrapped__), self._self_chunks, self._self_absorbed)
+        return Tapped(aiter(self.__wrapped__), self._self_count, self._self_absorbed)
 
     async def __anext__(self) -> Any:
         try:
@@ -57,6 +58,7 @@ class Tapped(Transparent):
 
     def _self_stopped(self, error: BaseException) -> None:
         if isinstance(error, Exception) and not isinstance(error, StopIteration | StopAsyncIteration):
+            self._self_count.failed = True
             self._self_absorbed.failed()
 
     def _self_passes(self, chunk: Any) -> bool:
@@ -97,13 +99,12 @@ def tap(absorbed: Absorbed, instance: Any, args: Args, kwargs: Kwargs, result: A
     except Exception as error:
         internal.report("extract.chunks", error, lost=1)
         return result
-    tapped: list[tuple[str, Chunks]] | None = absorbed.op.__dict__.setdefault("tapped", [])
-    if tapped is None:  # the operation has ended, and left this call behind
+    count = LayerCount(adapter.layer, adapter.source, None, chunks)
+    if not absorbed.count(count):
         return result
-    tapped.append((adapter.layer, chunks))
     if body is None:
-        return Tapped(result, chunks, absorbed)
-    body.put(Tapped(body.stream, chunks, absorbed))
+        return Tapped(result, count, absorbed)
+    body.put(Tapped(body.stream, count, absorbed))
     return result
 
 

@@ -88,6 +88,8 @@ def note_response(op: Record, attributes: dict[str, Any], used: Usage | None) ->
     below = op.end_attributes  # a transport's report: it knows more than the framework above it
     op.end_attributes = {**below, **attributes} if below else attributes
     if used is not None:
+        if used.source == "provider":
+            used.source = op.adapter.source
         op.own_usage = used
 
 

@@ -50,6 +50,7 @@ from spanhook.gating.plan import Plan
 from spanhook.gating.registering import Hooks
 from spanhook.gating.registry import Registry
 from spanhook.gating.renewal import renewed_after_fork
+from spanhook.gating.settlement import Settlement, settlement
 from spanhook.gating.shadow import Isolate, isolating
 from spanhook.gating.strictness import NEUTRAL, Looser
 from spanhook.gating.subscription import Subscriber, Subscription, publish
@@ -103,6 +104,7 @@ __all__ = [
     "Plan",
     "Registry",
     "ResultListener",
+    "Settlement",
     "Subscriber",
     "Subscription",
     "TextFilter",
@@ -150,6 +152,7 @@ __all__ = [
     "renewed_after_fork",
     "report_loosened",
     "set_up",
+    "settlement",
     "tell_decided",
     "tell_ended",
     "tell_waiting",

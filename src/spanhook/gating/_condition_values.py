@@ -24,7 +24,7 @@ MOST_TEXT = 1_000_000
 
 USAGE = (
     *("input_tokens", "output_tokens", "total_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens"),
-    *("cost_usd", "unpriced_tokens", "llm_calls", "tool_calls"),
+    *("cost_usd", "unpriced_tokens", "llm_calls", "tool_calls", "estimated"),
 )
 
 FIELDS: Mapping[str, tuple[str, ...] | None] = {

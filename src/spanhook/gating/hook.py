@@ -65,6 +65,7 @@ class Hook(SpanProcessor):
         body: It reads the bodies of requests to a server, which are then read before it runs, up to a limit.
         outermost: Only operations that are not inside another, unless that is a request to a server: whole runs, of any
             kind; requests are none.
+        limits_usage: It limits what calls use, so streams are asked for their usage; see ``Settings.stream_usage``.
         mode: ``"enforce"``, or ``"shadow"``: it runs beside the call, and what it would have done is recorded and
             counted, but not done.
     """
@@ -84,6 +85,7 @@ class Hook(SpanProcessor):
     when: Callable[[Operation], bool] | None = None
     body: bool = False
     outermost: bool = False
+    limits_usage: bool = False
     mode: HookMode = "enforce"
     _together: bool = False
     """Whether its ``after`` may run at the same time as that of other such hooks."""
@@ -97,6 +99,9 @@ class Hook(SpanProcessor):
 
     _not_replayed = ""
     """Why ``spanhook replay`` does not run it, if it does not: what it does would be seen outside of the process."""
+
+    def _before_replay(self, unknown: Callable[[str], object]) -> None:
+        """Prepare for a replay. ``unknown`` raises; it is called with what a decision needs that is not recorded."""
 
     def _remarks(self) -> Iterator[str]:
         """What whoever configured it should know of how it works in this process; shown by pages and ``doctor``."""

@@ -21,7 +21,7 @@ from spanhook.gating.subscription import Subscription
 from spanhook.model import ASKING_FOR_RUNS, kinds
 from spanhook.semconv import Phase
 from spanhook.settings import Mode
-from spanhook.telemetry import Concealer, use_concealers
+from spanhook.telemetry import Concealer, telemetry, use_concealers
 
 
 class Registry:
@@ -175,6 +175,9 @@ class Registry:
         shadowed = {id(one.hook): one.name for one in ordered if self._is_shadow(one)}
         self._shadows = {known: self._shadows.get(known) or Shadow(name) for known, name in shadowed.items()}
         use_concealers(tuple(self._concealers(ordered)))
+        telemetry.usage_is_limited = self.mode == "enforce" and any(
+            one.hook.limits_usage and one.mode == "enforce" for one in ordered
+        )
         inner = [one for one in ordered if not one.outermost]
         outer = dict(self._plans(ordered)) if self.mode != "off" else {}
         plans = outer if len(inner) == len(ordered) or not outer else dict(self._plans(inner))

@@ -13,6 +13,12 @@ def settings() -> Settings:
     return telemetry.settings
 
 
+def requests_usage() -> bool:
+    """Whether streams are asked for their usage."""
+    requested = telemetry.settings.stream_usage
+    return telemetry.usage_is_limited if requested is None else requested
+
+
 def seconds() -> int:
     """The time in seconds since 1970, as in servers' answers."""
     return clock.wall() // 10**9

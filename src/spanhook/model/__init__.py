@@ -92,6 +92,7 @@ from spanhook.model.failures import (
 )
 from spanhook.model.identity import NOBODY, Identity, ambient, context, from_baggage
 from spanhook.model.joined_errors import joined
+from spanhook.model.layer_count import LayerCount
 from spanhook.model.media import MEDIA, is_media, media_part, modality_of
 from spanhook.model.media_forms import (
     Form,
@@ -126,7 +127,7 @@ from spanhook.model.request import Change, Message, Request, Response
 from spanhook.model.terminal import encodable_to, harmless, is_coloured
 from spanhook.model.tool_results import ungated_tools
 from spanhook.model.tracebacks import asheds, frames, shed, sheds
-from spanhook.model.usage import MOST_TOKENS, NANO, Leaves, Usage
+from spanhook.model.usage import MOST_TOKENS, NANO, Leaves, Source, Usage
 
 __all__ = [
     "AGENT",
@@ -183,6 +184,7 @@ __all__ = [
     "KeptAdmissions",
     "Kwargs",
     "Later",
+    "LayerCount",
     "Leaf",
     "Leaves",
     "Level",
@@ -209,6 +211,7 @@ __all__ = [
     "Runs",
     "Said",
     "Signal",
+    "Source",
     "Texts",
     "Turn",
     "Usage",

@@ -202,7 +202,9 @@ class View:
         """What a model call itself used, without model calls made inside it; ``None`` if nothing was reported."""
         record = self._record
         if record.routed:  # it only passed on what others answered, which are operations of their own
-            return Usage()
+            nothing = Usage()
+            nothing.charge(0)
+            return nothing
         return None if record.own_usage is None else record.own_usage.copied()
 
     @property

@@ -15,7 +15,7 @@ from spanhook.errors import Reject
 from spanhook.model.chunk_text import Texts
 from spanhook.model.failures import exception_name
 from spanhook.model.request import Change, Message, Request
-from spanhook.model.usage import Usage
+from spanhook.model.usage import Source, Usage
 from spanhook.semconv import Kind
 
 Args = tuple[Any, ...]
@@ -232,6 +232,7 @@ class Adapter:
         vary: Adds start attributes that ``watch`` does not cover; returns whether it has added any
             that may have to be made encodable.
         response: End attributes and usage of a result.
+        source: How certain the counts are that it reads: those of a client are in the provider's bytes.
         mark: Returns an id of a result's content, which shows whether another call already produced it.
         names: All names that one call works on, if there may be several; ``None`` if they cannot be known.
         request: The normalized request; only called when a hook or content capture needs it.
@@ -268,6 +269,8 @@ class Adapter:
             back as a whole for hooks to decide about it.
         body: The body of a result that ``stream_of`` calls a stream, if the result holds unread content.
         prepare: Makes spanhook's own last changes to a call, such as requesting a stream's usage.
+        repeat: The call to make in place of one that has failed because of what ``prepare`` changed; ``None`` if it has
+            failed for another reason.
         coerced: How gates see what the framework makes of a tool's arguments, if it makes anything of them.
         shown: What hooks were shown of a tool's arguments, copied just before the call is made; for calls whose body
             receives what the framework makes of that, see ``Receiver``.
@@ -319,6 +322,7 @@ class Adapter:
     layer: str = ""
     span_kind: SpanKind = SpanKind.INTERNAL
     response: Callable[[Any], tuple[Attributes, Usage | None]] = nothing
+    source: Source = "framework"
     mark: Callable[[Any], Any] | None = None
     names: Callable[[Any, Args, Kwargs], frozenset[str] | None] | None = None
     request: Callable[[Any, Args, Kwargs], Request] = empty_request
@@ -347,6 +351,7 @@ class Adapter:
     texts: Texts | None = None
     body: Callable[[Any, Args, Kwargs, Any], Body | None] | None = None
     prepare: Callable[[Any, Args, Kwargs], tuple[Args, Kwargs]] | None = None
+    repeat: Callable[[Any, Args, Kwargs, BaseException], tuple[Args, Kwargs] | None] | None = None
     coerced: Coerced = "as sent"
     shown: Callable[[Any, Args, Kwargs], Any] | None = None
     received: Callable[[Any, Args, Kwargs, Any], tuple[Args, Kwargs]] | None = None

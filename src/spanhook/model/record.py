@@ -18,10 +18,11 @@ from spanhook.model._clock import clock
 from spanhook.model._end import End
 from spanhook.model._later import Later
 from spanhook.model._rewriting import Rewritten
-from spanhook.model.adapter import Adapter, Args, Attributes, Chunks, Kwargs, Withheld
+from spanhook.model.adapter import Adapter, Args, Attributes, Kwargs, Withheld
 from spanhook.model.decision import DecisionRecord
 from spanhook.model.encoding import encodable, exact_text, make_encodable
 from spanhook.model.identity import NOBODY, Identity, identity_of
+from spanhook.model.layer_count import LayerCount
 from spanhook.model.request import Request
 from spanhook.model.usage import Leaves, Usage
 from spanhook.semconv import Coverage, Kind, Phase, Status
@@ -56,7 +57,7 @@ class Record(End):
         gated: What its request carried when its gates were asked, if it has any.
         carried: What its transport is still expected to carry, by layer; see ``absorption``.
         transported: Its transport has answered.
-        transport_usage: The usage that the transport reported.
+        layer_counts: What the layers below report of the same call; ``None`` once that has been counted.
         below: The transport's description of the call: server and parameters.
         spans: How many spans of other instrumentations are still expected for the same call, by scope.
         span_usage: The usage that those spans reported, by scope.
@@ -161,13 +162,12 @@ class Record(End):
     asked_ns = 0
     pending: "set[Record] | tuple[()]" = ()
     transported = False
-    transport_usage: Usage | None = None
+    layer_counts: list[LayerCount] | None = None
     below: Attributes | None = None
     later_chunks_ns: "array[int] | None" = None
     spans: dict[str, int] | None = None
     span_usage: dict[str, Usage] | None = None
     mark: Any = None
-    tapped: list[tuple[str, Chunks]] | None = None
     carried: dict[str, list[str | None]] | None = None
     nested: "list[Record] | None" = None
     leaves: Leaves | None = None

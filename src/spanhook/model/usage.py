@@ -9,7 +9,7 @@ prices, and list anything else in ``Usage.uncounted``.
 import threading
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final, Literal
 
 from spanhook.fork import after_fork
 
@@ -17,6 +17,9 @@ NANO = 1_000_000_000
 MOST_TOKENS = 10**12
 MOST_USD = 10**9
 """More than one call can use or cost; a larger report is a mistake, and would make sums meaningless."""
+
+Source = Literal["provider", "framework", "estimate"]
+_RANK: Final[Mapping[Source, int]] = {"provider": 0, "framework": 1, "estimate": 2}
 
 
 class Usage:
@@ -33,7 +36,9 @@ class Usage:
         unpriced_tokens: Tokens whose model has no known price; they are not in the cost.
         llm_calls, tool_calls: How many of them ended inside the operation.
         tools: How often each tool was called, by name.
-        estimated: Whether any count is an estimate, because a stream reported none.
+        source: Where the counts come from: ``"provider"``, the bytes of this call; ``"framework"``, an object of a
+            library, or the application, which may have them from anywhere; or ``"estimate"``, counted from the text.
+            Of a sum, the least certain of its parts.
         uncounted: Fields reported with invalid values, such as ``("input_tokens",)``; they are in no sum.
         cache_hour_tokens: The part of ``cache_write_tokens`` that is cached for an hour, which costs more.
         apart: Usage of models other than the answering one in the same call, by name; included in the counts, and
@@ -47,7 +52,7 @@ class Usage:
     unpriced_tokens: int = 0
     llm_calls: int = 0
     tool_calls: int = 0
-    estimated: bool = False
+    source: Source = "provider"
     uncounted: tuple[str, ...] = ()
     cache_hour_tokens: int = 0
     apart: "tuple[tuple[str, Usage], ...]" = ()
@@ -91,6 +96,15 @@ class Usage:
         else:
             self.cost_nano, self.cost_source = round(number * NANO), "provider"
 
+    def come_from(self, source: Source) -> None:
+        """Note where the counts come from, unless they are less certain than that."""
+        if _RANK[source] > _RANK[self.source]:
+            self.source = source
+
+    def is_as_good_as(self, other: "Usage") -> bool:
+        """Whether its source is at least as certain as that of ``other``."""
+        return _RANK[self.source] <= _RANK[other.source]
+
     def skip(self, name: str) -> None:
         """Note that something was reported that is in no sum."""
         if name not in self.uncounted:
@@ -100,6 +114,11 @@ class Usage:
     def incomplete(self) -> bool:
         """Whether tokens were reported that are in no sum."""
         return any(name != "cost" for name in self.uncounted)
+
+    @property
+    def estimated(self) -> bool:
+        """Whether any count is an estimate, because nothing was reported."""
+        return self.source == "estimate"
 
     @property
     def total_tokens(self) -> int:
@@ -133,8 +152,8 @@ class Usage:
             self.cache_hour_tokens += other.cache_hour_tokens
         if other.unpriced_tokens:
             self.unpriced_tokens += other.unpriced_tokens
-        if other.estimated:
-            self.estimated = True
+        if other.source != self.source:
+            self.come_from(other.source)
         if other.uncounted:
             for name in other.uncounted:
                 self.skip(name)

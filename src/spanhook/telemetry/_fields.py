@@ -65,7 +65,7 @@ def used_inside(attributes: dict[str, Any], used: Usage, *, zeros: bool) -> None
 
 def _exact(attributes: dict[str, Any], used: Usage) -> None:
     """Add the cost, and how far the usage can be trusted."""
-    if used.estimated:
+    if used.source == "estimate":
         attributes[semconv.USAGE_ESTIMATED] = True
     if used.uncounted:
         attributes[semconv.USAGE_UNCOUNTED] = used.uncounted

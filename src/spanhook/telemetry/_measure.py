@@ -154,7 +154,7 @@ def _call(op: Record, histograms: Histograms, where: Where, naming: Naming, erro
     if error_type and isinstance(op.error, Reject):
         error_type = None
     used = op.own_usage
-    if used is not None and (used.estimated or (used.uncounted and used.incomplete)):
+    if used is not None and (used.source == "estimate" or (used.uncounted and used.incomplete)):
         used = None  # the conventions exclude estimates that were not requested
     is_inference = whose[0] in semconv.INFERENCE
     if naming.older or not is_inference:

@@ -1,7 +1,9 @@
 """A model call's own usage, when its transport reports it, or when it called other models, which are counted
 separately.
 
-A model that calls others may report its own usage, theirs, or the sum, so its transport's report comes first.
+A call that passes through several libraries is counted by each of them. The most certain count is taken, and no two are
+added: what a client read in the provider's bytes, then what a framework reports, then an estimate. A model that calls
+others may report its own usage, theirs, or the sum.
 """
 
 from collections.abc import Iterable
@@ -9,7 +11,7 @@ from typing import Any
 
 from spanhook import semconv
 from spanhook.diagnostics import internal
-from spanhook.model import Record, Usage, make_encodable
+from spanhook.model import Chunks, LayerCount, Record, Usage, make_encodable
 
 
 def nest(op: Record) -> None:
@@ -27,40 +29,87 @@ def nest(op: Record) -> None:
 def settle(op: Record) -> None:
     """Work out ``own_usage``; ``routed`` means that the operation only passed on what others answered."""
     nested = op.__dict__.pop("nested", None) or ()  # removed entirely: more may end later
-    told = _transported(op)
+    below = _below(op)
     if not nested:
-        if op.own_usage is None or (op.own_usage.estimated and told is not None and not told.estimated):
-            op.own_usage = told
-    elif told is not None and not told.estimated:
-        op.own_usage = told
+        op.own_usage = _better(op.own_usage, below)
+    elif below is not None and below.source != "estimate":
+        op.own_usage = below
     elif _is_theirs(op, nested):
-        op.own_usage = told
+        op.own_usage = below
         op.routed = not op.transported
 
 
-def _transported(op: Record) -> Usage | None:
-    """What the transport reported in results and streams, or else in spans of other instrumentations."""
-    used, op.transport_usage = op.transport_usage, None
-    streams: dict[str, Usage] = {}  # by layer: each reports all of it
-    for layer, chunks in op.tapped or ():
-        try:
-            attributes, streamed = chunks.response()
-        except Exception as error:
-            internal.report("extract.response", error, lost=1)
-            continue
+def _better(own: Usage | None, below: Usage | None) -> Usage | None:
+    """The more certain of what the library itself reports, and what its transport does."""
+    if own is None or below is None:
+        return below if own is None else own
+    if own.source == "provider" or not below.is_as_good_as(own):
+        return own
+    if below.cost_source != "provider" and own.cost_source == "provider":
+        below.cost_nano, below.cost_source = own.cost_nano, own.cost_source
+    return below
+
+
+def _below(op: Record) -> Usage | None:
+    """The most certain count of the layers below; else what spans of other instrumentations report, which describe the
+    same call.
+    """
+    counts, op.layer_counts = op.layer_counts, None
+    own = op.own_usage
+    by_layer = _by_layer(op, counts, describes=own is None or own.estimated) if counts else {}
+    below: Usage | None = None
+    for used in by_layer.values():  # the innermost first
+        if below is None or not below.is_as_good_as(used):
+            below = used
+    if below is None and op.span_usage and (own is None or own.estimated):
+        below = next(iter(op.span_usage.values()))
+    return below
+
+
+def _by_layer(op: Record, counts: list[LayerCount], *, describes: bool) -> dict[str, Usage]:
+    """What each layer reports. A client reads the provider's bytes before the libraries above it do: if it has found no
+    count there, theirs are their own estimates.
+    """
+    found: dict[str, Usage] = {}
+    is_counted, is_silent = False, False
+    for count in counts:
+        used, chunks, is_read = count.usage, count.chunks, True
+        if chunks is not None:
+            used, is_read = _streamed(op, chunks, describes=describes)
+            if count.failed and len(counts) > 1 and (used is None or used.estimated):
+                continue  # another attempt has taken its place
+        if used is not None:
+            used.come_from(count.source)
+            if count.layer in found:
+                found[count.layer].add(used)
+            else:
+                found[count.layer] = used
+        if count.source == "provider":
+            if used is not None and not used.estimated:
+                is_counted = True
+            elif is_read:
+                is_silent = True
+    if is_silent and not is_counted:
+        for used in (*found.values(), *(() if op.own_usage is None else (op.own_usage,))):
+            used.come_from("estimate")
+    return found
+
+
+def _streamed(op: Record, chunks: Chunks, *, describes: bool) -> tuple[Usage | None, bool]:
+    """What a stream below reports, and whether it could be read; its attributes are those of the operation, if
+    ``describes``.
+    """
+    try:
+        attributes, used = chunks.response()
+    except Exception as error:
+        internal.report("extract.response", error, lost=1)
+        return None, False
+    is_read = bool(attributes)
+    if describes:
         if not make_encodable(attributes):
             op.odd = True
         op.end_attributes = {**attributes, **(op.end_attributes or {})}
-        if streamed is not None:
-            streams.setdefault(layer, Usage()).add(streamed)
-    op.tapped = None
-    if streams:
-        said = next((one for one in streams.values() if not one.estimated), next(iter(streams.values())))
-        used = used or Usage()
-        used.add(said)
-    if used is None and op.span_usage:
-        used = next(iter(op.span_usage.values()))  # the others describe the same call
-    return used
+    return used, is_read
 
 
 def _is_theirs(op: Record, nested: Iterable[Record]) -> bool:

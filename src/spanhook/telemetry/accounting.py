@@ -37,7 +37,8 @@ def account(op: Record) -> None:
 def _account(op: Record) -> None:
     """Count a model call."""
     kind = op.kind
-    if op.own_usage is None or op.own_usage.estimated or op.nested is not None:
+    used = op.own_usage
+    if used is None or used.source == "estimate" or op.nested is not None or op.layer_counts is not None:
         settle(op)
     if op.parent is not None and kind == "llm.call":
         nest(op)
@@ -64,7 +65,7 @@ def _account(op: Record) -> None:
             model,
             op.agent,
             encodable(op.identity.tenant_id) if settings.tenant_metrics else "",
-            used.estimated,
+            used.source == "estimate",
             used.cost_source,
         )
     )

@@ -26,6 +26,7 @@ class Telemetry:
 
     def __init__(self) -> None:
         self.settings = Settings()
+        self.usage_is_limited = False
         self.span_content = False
         self.event_content = False
         self.error_messages = False

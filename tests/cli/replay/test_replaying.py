@@ -4,6 +4,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from spanhook import Hooks, Operation, Reject, operation
 from spanhook.hooks.budget import Budget
 from spanhook.hooks.rate_limit import RateLimit
@@ -170,6 +172,28 @@ def test_budgets_count_what_was_recorded(tmp_path: Path) -> None:
 
     found = decided(hooks, tmp_path, line(call(0), call(10), call(86_400 * 1.5)))
     assert [one[::2] for one in found] == [("budget", "reject")]
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(140, "reject"), (1000, "unknown"), (9000, None)])
+def test_budgets_do_not_guess_what_uncounted_calls_used(tmp_path: Path, limit: int, expected: str | None) -> None:
+    """The first call is counted as what is reserved for it, and may have used no more than its estimate."""
+    budget = Budget("tenant", tokens=limit, window="day", output_tokens=100, unpriced="allow")
+    budget.name = f"at most {limit}"
+    hooks = Hooks(budget)
+    asked = '[{"role": "user", "parts": [{"type": "text", "content": "hello"}]}]'
+
+    def call(at: float, **more: Any) -> dict[str, Any]:
+        used = {
+            "gen_ai__usage__input_tokens": 4,
+            "gen_ai__usage__output_tokens": 40,
+            "spanhook__usage__estimated": True,
+        }
+        said = {"gen_ai__input__messages": asked, "gen_ai__output__messages": asked}
+        return span("llm.call", at=at, gen_ai__request__model="acme-1", **used, **said, **more)
+
+    longer = call(0, gen_ai__request__max_tokens=940) if limit > 140 else call(0)
+    found = decided(hooks, tmp_path, line(longer, call(10)))
+    assert [one[::2] for one in found] == ([(budget.name, expected)] if expected else [])
 
 
 def test_spans_of_other_instrumentations(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ def test_what_a_model_reports_comes_first() -> None:
 
 def test_estimates_are_replaced() -> None:
     guess = Usage(5, 2)
-    guess.estimated = True
+    guess.source = "estimate"
     told = {"inputTokenCount": 50, "outputTokenCount": 20, "cacheReadInputTokenCount": 100}
     _, used = metered(({}, guess), told)
     assert used is not None

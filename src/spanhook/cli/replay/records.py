@@ -279,7 +279,8 @@ def usage_of(found: Mapping[str, Any]) -> Usage | None:
         written = found.get(semconv.GEN_AI_USAGE_CACHE_CREATION_INPUT_TOKENS)
     used.cache_write_tokens = used.count(written, "cache_write_tokens")
     used.reasoning_tokens = used.count(found.get(semconv.GEN_AI_USAGE_REASONING_OUTPUT_TOKENS), "reasoning_tokens")
-    used.estimated = bool(found.get(semconv.USAGE_ESTIMATED))
+    if found.get(semconv.USAGE_ESTIMATED):
+        used.source = "estimate"
     uncounted = found.get(semconv.USAGE_UNCOUNTED)
     used.uncounted = uncounted if isinstance(uncounted, tuple) else ()
     if semconv.COST_USD in found:
@@ -287,7 +288,7 @@ def usage_of(found: Mapping[str, Any]) -> Usage | None:
     if used.cost_nano is None:
         used.unpriced_tokens = used.total_tokens
     else:
-        used.cost_source = "price list"
+        used.cost_source = "price list" if used.total_tokens else "provider"  # of an answer from a cache
     if found.get(semconv.KIND) == "llm.call":
         used.llm_calls = 1
     return used

@@ -11,7 +11,7 @@ from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Literal
 
 from spanhook import semconv
-from spanhook.cli.replay.content import Content
+from spanhook.cli.replay.content import Content, not_recorded
 from spanhook.cli.replay.order import Node, in_order, nodes
 from spanhook.cli.replay.otlp import RecordedSpan
 from spanhook.cli.replay.outcomes import UNKNOWN, Decision, Outcome, recorded_decisions, refusal
@@ -50,6 +50,8 @@ class Replay:
         self._outcomes: dict[int, Outcome] = {}
         """By the id of the record."""
         self.in_hook = self.orphans = 0
+        for hook in registry.hooks:
+            hook._before_replay(not_recorded)
 
     def run(self, spans: Iterable[RecordedSpan], told: Callable[[int, int], None]) -> list[Outcome]:
         """Replay the operations among the spans.

@@ -9,10 +9,12 @@ from zoneinfo import ZoneInfo
 
 from spanhook import semconv
 from spanhook.errors import Reject, StoreError
-from spanhook.gating import Hook, Measures, estimated_cost, handler, validated
+from spanhook.gating import Hook, Measures, estimated_cost, handler, settlement, validated
 from spanhook.hooks.budget._config import Config, Missing, Per, Unpriced, Window
 from spanhook.hooks.budget._estimate import estimate
 from spanhook.hooks.budget._refusing import refusal_facts, refusal_reason
+from spanhook.hooks.budget._replayed import Uncertainty
+from spanhook.hooks.budget._uncounted import UncountedCalls
 from spanhook.hooks.budget._windows import KEPT_S, Period, period_at
 from spanhook.model import NANO, Identity, Operation
 from spanhook.store import LEASE_S, Amounts, Caps, Expired, Reservation, in_worker, may_wait, open_book
@@ -22,7 +24,6 @@ _LONGEST_WAIT_S = 1.0
 """How long a call waits for its settlement; the rest of it happens in the background."""
 _SHADOW = "shadow"
 """Accounts of shadow mode have this before ``per``, which never is the same."""
-_CUT_SHORT = ("abandoned", "cancelled", "error")
 
 
 class Standing(NamedTuple):
@@ -76,6 +77,7 @@ class Budget(Hook):
     priority = 95
     timeout = 5.0
     stream = "observe"
+    limits_usage = True
 
     Config = Config
 
@@ -121,6 +123,8 @@ class Budget(Hook):
         self._key = f"spanhook.budget.{id(self):x}"
         self._book = open_book(store, lease, expired)
         self._highest: dict[str, tuple[float | None, float]] = {}
+        self._uncounted = UncountedCalls()
+        self._uncertainty: Uncertainty | None = None
         measures = Measures("budget")
         self._tokens = measures.counter(semconv.METRIC_BUDGET_TOKENS, "{token}", "Tokens counted against a budget")
         self._cost = measures.counter(semconv.METRIC_BUDGET_COST, "USD", "Money counted against a budget")
@@ -170,6 +174,9 @@ class Budget(Hook):
     def on_error(self, op: Operation) -> Awaitable[None] | None:
         """Settle what a call that failed used; give everything back if it was not made."""
         return self._settle(op)
+
+    def _before_replay(self, unknown: Callable[[str], object]) -> None:
+        self._uncertainty = Uncertainty(unknown)
 
     def _fails_with(self, error: Exception, reason: str, status_code: int) -> Exception:
         if isinstance(error, StoreError):
@@ -246,6 +253,10 @@ class Budget(Hook):
         self._note(reservation, account)
         if account.granted:
             return
+        if self._uncertainty is not None:
+            own = reservation.amounts
+            more = Amounts(amounts.tokens - own.tokens, amounts.nano - own.nano)
+            self._uncertainty.check(reservation.account, account, more, self._caps)
         config = self._config
         now = self._clock()
         ends = period_at(config.window, self._zone, now).ends
@@ -263,7 +274,13 @@ class Budget(Hook):
         reservation: Reservation | None = op.state.get(self._key)
         if reservation is None or reservation.is_settled:
             return None
-        used = self._used(op, reservation.amounts)
+        settled = settlement(op, *reservation.amounts)
+        used = Amounts(settled.tokens, 0 if self._caps.nano is None else settled.nano)
+        if not settled.complete:
+            if self._uncertainty is not None:
+                self._uncertainty.add(reservation.account, settled, op.own_usage)
+            elif op.mode == "enforce":
+                self._uncounted.note(self.name, op, settled)
         said = {semconv.HOOK: self.name}
         if op.mode == "enforce":
             if used.tokens:
@@ -281,25 +298,6 @@ class Budget(Hook):
         done, _ = await asyncio.wait((waiting,), timeout=min(_LONGEST_WAIT_S, limit / 2))
         if done:
             self._note(reservation, waiting.result())
-
-    def _used(self, op: Operation, reserved: Amounts) -> Amounts:
-        """What a call used, as far as that is known; otherwise what was reserved for it, unless it failed.
-
-        What a call reports that was cut short, or that has numbers that cannot be, is a lower bound: Anthropic's
-        streams name the input at their start, and the output only at their end.
-        """
-        if not op.called:
-            return Amounts()
-        used = op.own_usage
-        if used is None:
-            return Amounts() if op.status == "error" else reserved
-        is_partial = bool(used.uncounted) or op.status in _CUT_SHORT
-        tokens = max(used.total_tokens, reserved.tokens) if is_partial else used.total_tokens
-        if self._caps.nano is None:
-            return Amounts(tokens)
-        if used.cost_nano is None:
-            return Amounts(tokens, reserved.nano)
-        return Amounts(tokens, max(used.cost_nano, reserved.nano) if is_partial else used.cost_nano)
 
     def _note(self, reservation: Reservation, account: Account | None) -> None:
         """Record how the budget stands."""

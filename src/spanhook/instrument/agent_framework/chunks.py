@@ -5,7 +5,6 @@ from typing import Any
 from spanhook.instrument.agent_framework.responses import (
     agent_response_of,
     chat_response_of,
-    is_told_below,
     noted,
     usage_in,
 )
@@ -68,7 +67,7 @@ class ChatUpdates(AgentUpdates):
             if content.type == "usage":
                 if getattr(content, "merge_mode", None) == "replace":
                     self._reported.clear()
-                self._reported.append(usage_in(content.usage_details, None))
+                self._reported.append(usage_in(content.usage_details))
         return True
 
     def response(self) -> tuple[Attributes, Usage | None]:
@@ -77,8 +76,6 @@ class ChatUpdates(AgentUpdates):
             if one is not None:
                 used = used or Usage()
                 used.add(one)
-        if used is not None:
-            used.estimated = is_told_below(self._op)
         return self._told, used
 
     def result(self) -> Any:

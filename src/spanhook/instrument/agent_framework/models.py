@@ -35,7 +35,6 @@ from spanhook.model import (
     Message,
     Request,
     Usage,
-    current_record,
     exact_text,
 )
 
@@ -103,7 +102,7 @@ def model_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) ->
 
 
 def model_response(result: Any) -> tuple[Attributes, Usage | None]:
-    return noted(result), usage_in(result.usage_details, current_record())
+    return noted(result), usage_in(result.usage_details)
 
 
 def model_output(result: Any) -> list[Message]:

@@ -8,7 +8,7 @@ from agent_framework import AgentResponse, AgentResponseUpdate, ChatResponse, Ch
 from spanhook import semconv
 from spanhook.instrument.agent_framework.messages import read, said_in
 from spanhook.instrument.wire import bounded, counted, finished, usage_places
-from spanhook.model import Attributes, Message, Record, Usage
+from spanhook.model import Attributes, Message, Usage
 
 _PLACES = usage_places(
     input_tokens="input_token_count",
@@ -19,23 +19,12 @@ _PLACES = usage_places(
 )
 
 
-def usage_in(told: Any, op: Record | None) -> Usage | None:
-    """The usage that a response reports, if any.
-
-    Clients differ in what they pass on: what the one inside of ``op`` has reported comes first.
-    """
+def usage_in(told: Any) -> Usage | None:
+    """The usage that a response reports, if any."""
     if not isinstance(told, Mapping) or not told:
         return None
     used = counted(dict(told), _PLACES)
-    if used is not None:
-        used.estimated = is_told_below(op)
-        bounded(used)
-    return used
-
-
-def is_told_below(op: Record | None) -> bool:
-    """Whether the client inside of ``op`` has reported what was used."""
-    return op is not None and (op.transport_usage is not None or bool(op.tapped))
+    return None if used is None else bounded(used)
 
 
 def noted(response: Any) -> Attributes:

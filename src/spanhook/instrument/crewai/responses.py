@@ -11,7 +11,7 @@ from spanhook import semconv
 from spanhook.instrument.crewai.arguments import COMPLETED
 from spanhook.instrument.layers import CREWAI_MODEL
 from spanhook.instrument.wire import fields_of
-from spanhook.model import Args, Attributes, Kwargs, Record, Usage, current_record
+from spanhook.model import Args, Attributes, Kwargs, Usage, current_record
 
 _USAGE = "usage"
 
@@ -57,11 +57,7 @@ def response_told(_result: Any) -> tuple[Attributes, Usage | None]:
         return {}, None
     known = op.end_attributes or {}
     attributes: Attributes = {name: one for name, one in noted.items() if name != _USAGE and name not in known}
-    return attributes, None if _is_reported_below(op) else noted.get(_USAGE)
-
-
-def _is_reported_below(op: Record) -> bool:
-    return op.transport_usage is not None or bool(op.tapped)
+    return attributes, noted.get(_USAGE)
 
 
 def usage_of(told: Any) -> Usage | None:

@@ -9,7 +9,7 @@ from google.genai import types
 from spanhook import semconv
 from spanhook.instrument.formats.google import GenerateContent
 from spanhook.instrument.google_adk.contents import FORMAT, native
-from spanhook.instrument.wire import OpenedTexts, as_reported, bounded, cut_short, fields_of
+from spanhook.instrument.wire import OpenedTexts, as_reported, bounded, fields_of, usage_in_stream
 from spanhook.model import Args, Attributes, ChunkText, Kwargs, Route, Texts, Usage, copied, current_record
 
 _INPUT, _OUTPUT, _THOUGHTS = "prompt_token_count", "candidates_token_count", "thoughts_token_count"
@@ -60,13 +60,12 @@ class ModelChunks:
     def response(self) -> tuple[Attributes, Usage | None]:
         """End attributes and usage. The client inside of the call, if it is gated too, knows more than its model."""
         op = self._op
-        below = op is not None and (op.transport_usage is not None or bool(op.tapped))
         used = usage_of(self._usage)
-        if not self.complete and not below:
+        if not self.complete:
             contents = getattr(self._request, "contents", None)
-            used = cut_short(used, {"contents": [_plain(one) for one in contents or ()]}, self._characters)
-        if used is not None and below:
-            used.estimated = True
+            used = usage_in_stream(
+                used, {"contents": [_plain(one) for one in contents or ()]}, self._characters, is_whole=False
+            )
         transported = op is not None and op.transported
         return {} if transported or not self._whole else _attributes(self._whole[-1]), used
 

@@ -34,6 +34,7 @@ def _adapter(format: Format, transport: LiteLLMTransport) -> Adapter:
     return replace(
         adapted(format, transport, LITELLM),
         watch=None,
+        source="framework",
         model_layer=True,
         relays=True,
         opaque=False,

@@ -12,7 +12,7 @@ from spanhook import semconv
 from spanhook.instrument.formats.openai import RESPONSES_USAGE, completion_usage
 from spanhook.instrument.llama_index.messages import answer_of, read
 from spanhook.instrument.wire import UsagePlaces, bounded, counted, fields_of, finished, usage_places
-from spanhook.model import Attributes, Message, Record, Usage, current_record
+from spanhook.model import Attributes, Message, Usage, current_record
 
 _FORMS: tuple[tuple[str, UsagePlaces], ...] = (
     ("input_tokens", RESPONSES_USAGE),
@@ -30,15 +30,9 @@ _FORMS: tuple[tuple[str, UsagePlaces], ...] = (
 """The forms of usage by a field that each of them has, besides the most common one."""
 
 
-def usage_in(response: Any, op: Record | None) -> Usage | None:
-    """The usage that a response reports; ``None`` if it reports none.
-
-    What the client inside of ``op`` has reported, such as cached input, comes first.
-    """
-    found = next((used for one in _places(response) if (used := _usage(one)) is not None), None)
-    if found is not None:
-        found.estimated = op is not None and (op.transport_usage is not None or bool(op.tapped))
-    return found
+def usage_in(response: Any) -> Usage | None:
+    """The usage that a response reports; ``None`` if it reports none."""
+    return next((used for one in _places(response) if (used := _usage(one)) is not None), None)
 
 
 def _places(response: Any) -> Iterator[Any]:
@@ -63,7 +57,7 @@ def _usage(reported: Any) -> Usage | None:
 def model_response(result: Any) -> tuple[Attributes, Usage | None]:
     """End attributes and usage; what a client inside of this call has reported about the answer is more exact."""
     op = current_record()
-    used = usage_in(result, op)
+    used = usage_in(result)
     if op is not None and op.transported:
         return {}, used
     named = fields_of(getattr(result, "raw", None)).get("model")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from spanhook.instrument.mistralai.chunks import Content
-from spanhook.instrument.wire import Construct, Fields, cut_short, fields_of, index_of, text_of
+from spanhook.instrument.wire import Construct, Fields, fields_of, index_of, text_of, usage_in_stream
 from spanhook.model import Attributes, ChunkText, Leaf, Route, Usage, leaves, with_texts
 
 _SAID = {"message.output.delta": "content", "function.call.delta": "arguments", "tool.execution.delta": "arguments"}
@@ -51,7 +51,7 @@ class ConversationChunks:
     def response(self) -> tuple[Attributes, Usage | None]:
         outputs = [{"model": self._head["model"]}] if "model" in self._head else []
         attributes, used = self._read({**self._head, "outputs": outputs})
-        return attributes, cut_short(None, self._body, self._characters) if used is None else used
+        return attributes, usage_in_stream(used, self._body, self._characters)
 
     def result(self) -> Any:
         outputs = [entry.whole() for _, entry in sorted(self._outputs.items(), key=lambda item: item[0][0])]

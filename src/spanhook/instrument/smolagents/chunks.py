@@ -20,13 +20,11 @@ from spanhook.model import (
     Kwargs,
     Leaf,
     PlainTexts,
-    Record,
     Route,
     Usage,
     copied,
     copied_dataclass,
     copies,
-    current_record,
     leaves,
     with_texts,
 )
@@ -34,11 +32,8 @@ from spanhook.model import (
 copies(ChatMessageStreamDelta, ChatMessageToolCallStreamDelta, ChatMessageToolCallFunction)(copied_dataclass)
 
 
-def usage_in(said: Any, op: Record | None) -> Usage | None:
-    """The usage in a message or a chunk, if it reports any.
-
-    It is a total without details: what the client inside of ``op`` has reported, such as cached input, comes first.
-    """
+def usage_in(said: Any) -> Usage | None:
+    """The usage in a message or a chunk, if it reports any: a total without details such as cached input."""
     told: Any = getattr(said, "token_usage", None)
     if not isinstance(told, TokenUsage):
         return None
@@ -46,7 +41,6 @@ def usage_in(said: Any, op: Record | None) -> Usage | None:
     used = Usage()
     used.input_tokens = used.count(tokens.input_tokens, "input_tokens")
     used.output_tokens = used.count(tokens.output_tokens, "output_tokens")
-    used.estimated = op is not None and (op.transport_usage is not None or bool(op.tapped))
     return used
 
 
@@ -59,10 +53,9 @@ class ModelChunks:
         self.keep = False
         self._used: Usage | None = None
         self._chunks: list[Any] = []
-        self._op = current_record()
 
     def add(self, chunk: Any) -> bool:
-        used = usage_in(chunk, self._op)
+        used = usage_in(chunk)
         if used is not None:
             self._used = self._used or Usage()
             self._used.add(used)

@@ -15,7 +15,7 @@ from spanhook.instrument.smolagents.chunks import TEXTS, ModelChunks, deltas_of,
 from spanhook.instrument.smolagents.describing import describe, model_of
 from spanhook.instrument.smolagents.messages import last_text, native_of, read, wire_of
 from spanhook.instrument.wire import Payload
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, Usage, current_record
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, Usage
 
 _CHAT = Chat()
 
@@ -69,7 +69,7 @@ def model_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) ->
 
 def model_response(result: Any) -> tuple[Attributes, Usage | None]:
     """Usage; what else an answer says about itself is reported by the client that got it."""
-    return {}, usage_in(result, current_record())
+    return {}, usage_in(result)
 
 
 def model_output(result: Any) -> list[Message]:

@@ -47,7 +47,7 @@ from spanhook.instrument.wire.reading import (
 from spanhook.instrument.wire.servers import Server, Servers
 from spanhook.instrument.wire.transport import Transport
 from spanhook.instrument.wire.unstreamed import Construct, NoChunks, Passing
-from spanhook.instrument.wire.usage import UsagePlaces, bounded, counted, cut_short, responses, usage_places
+from spanhook.instrument.wire.usage import UsagePlaces, bounded, counted, responses, usage_in_stream, usage_places
 
 __all__ = [
     "LINES",
@@ -87,7 +87,6 @@ __all__ = [
     "by_prompt",
     "bytes_of",
     "counted",
-    "cut_short",
     "decoded",
     "described",
     "encoded",
@@ -110,5 +109,6 @@ __all__ = [
     "settled",
     "text_in",
     "text_of",
+    "usage_in_stream",
     "usage_places",
 ]

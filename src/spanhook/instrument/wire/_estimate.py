@@ -29,7 +29,7 @@ def estimate(body: Mapping[str, Any], characters: int) -> Usage:
     """Usage estimated from a request's JSON and the number of characters received."""
     prompt = sum(_count(body[name], keys=name in _SCHEMAS) for name in _PROMPT if body.get(name))
     used = Usage(_tokens(prompt), _tokens(characters))
-    used.estimated = True
+    used.source = "estimate"
     return used
 
 

@@ -8,11 +8,12 @@ from typing import Any
 from opentelemetry.trace import SpanKind
 
 from spanhook.errors import Reject
-from spanhook.instrument.surroundings import settings
+from spanhook.instrument.surroundings import requests_usage
 from spanhook.instrument.wire.beside import put_beside, texts_beside
 from spanhook.instrument.wire.describing import described
 from spanhook.instrument.wire.format import Format
 from spanhook.instrument.wire.opened import HeldChunks, OpenedChunks, OpenedTexts
+from spanhook.instrument.wire.refused_options import refusals, refuses_option, remember_refusal
 from spanhook.instrument.wire.tool_results import note_results
 from spanhook.instrument.wire.transport import Payload, Transport
 from spanhook.instrument.wire.unstreamed import Passing
@@ -52,6 +53,7 @@ def adapted(format: Format, transport: Transport, layer: str) -> Adapter:
         start=api.start,
         watch=api.watch if format.content is not None else None,
         response=api.response,
+        source="provider",
         request=api.request,
         message=format.message,
         carries=api.carries,
@@ -60,6 +62,7 @@ def adapted(format: Format, transport: Transport, layer: str) -> Adapter:
         rewrite=api.rewrite,
         takes=format.takes | {"arguments"} if format.beside else format.takes,
         prepare=api.prepare if format.parses or format.streams else None,
+        repeat=None if type(format).not_asking is Format.not_asking else api.repeat,
         failure=api.failure if format.parses else None,
         answer=api.answer,
         native_error=api.native_error,
@@ -141,11 +144,23 @@ class _Api:
             note_results(self.format, transport.body_of(instance, args, kwargs))
         if not transport.is_streamed(args, kwargs):
             return transport.keeping(args, kwargs) if self.format.parses else (args, kwargs)
-        if settings().stream_usage and transport.may_request_usage(args, kwargs):
+        if requests_usage() and transport.may_request_usage(args, kwargs):
             asking = self.format.asking(transport.body_of(instance, args, kwargs))
-            if asking is not None:
+            known = refusals()
+            if asking is not None and (not known or transport.server_of(instance, args, kwargs) not in known):
                 return transport.with_body(instance, args, kwargs, asking)
         return args, kwargs
+
+    def repeat(self, instance: Any, args: Args, kwargs: Kwargs, error: BaseException) -> tuple[Args, Kwargs] | None:
+        """The call without the request for usage, if the server has refused it for that; it is not asked again."""
+        transport = self.transport
+        if not refuses_option(error):
+            return None
+        body = self.format.not_asking(transport.body_of(instance, args, kwargs))
+        if body is None:
+            return None
+        remember_refusal(transport.server_of(instance, args, kwargs))
+        return transport.with_body(instance, args, kwargs, body)
 
     # ------------------------------------------------------------------------------------------ results
 

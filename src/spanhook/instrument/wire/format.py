@@ -66,6 +66,10 @@ class Format(ABC):
         """The JSON of a streamed request, made to ask for usage; ``None`` if there is nothing to ask for."""
         return None
 
+    def not_asking(self, body: Fields) -> Fields | None:  # noqa: ARG002
+        """The JSON of a request as it was before ``asking``; ``None`` if that did not change it."""
+        return None
+
     def is_result(self, turn: Any) -> bool:  # noqa: ARG002
         """Whether a message is, or has, the result of a tool that the application has run."""
         return False

@@ -76,16 +76,20 @@ def responses(
     return response
 
 
-def cut_short(used: Usage | None, body: Fields, characters: int) -> Usage:
-    """Usage of a stream that did not report all of it.
+def usage_in_stream(used: Usage | None, body: Fields, characters: int, *, is_whole: bool = True) -> Usage:
+    """Usage of a stream: what it reported, or an estimate of what it did not.
 
     Args:
-        used: What it reported: the input, and perhaps part of the output.
+        used: What it reported: if it was cut short, the input and perhaps part of the output. That it used no output
+            tokens is not believed if text has arrived.
         body: The request's JSON.
         characters: How many have arrived.
+        is_whole: Whether the part that reports usage has arrived.
     """
+    if used is not None and is_whole and (used.output_tokens or not characters or used.uncounted):
+        return used
     guess = estimate(body, characters)
-    if used is None:
+    if used is None or not used.total_tokens:
         return guess
-    used.output_tokens, used.estimated = max(used.output_tokens, guess.output_tokens), True
+    used.output_tokens, used.source = max(used.output_tokens, guess.output_tokens), "estimate"
     return used

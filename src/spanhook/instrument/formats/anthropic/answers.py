@@ -12,7 +12,6 @@ from spanhook.instrument.wire import (
     as_reported,
     bounded,
     counted,
-    cut_short,
     decoded,
     fields_of,
     index_of,
@@ -20,6 +19,7 @@ from spanhook.instrument.wire import (
     plain,
     responses,
     text_of,
+    usage_in_stream,
     usage_places,
 )
 from spanhook.model import Attributes, Usage
@@ -154,7 +154,8 @@ class MessageChunks:
 
     def response(self) -> tuple[Attributes, Usage | None]:
         attributes, used = response_of({**self._told, "usage": self._usage})
-        return attributes, used if self._counted else cut_short(used, self._body, self._characters)
+        is_whole = self._counted and (self.complete or bool(self._told.get("stop_reason")))
+        return attributes, usage_in_stream(used, self._body, self._characters, is_whole=is_whole)
 
     def result(self) -> Any:
         blocks = [dict(block) for _, block in sorted(self._blocks.items())]

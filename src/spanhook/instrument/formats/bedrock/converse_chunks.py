@@ -13,12 +13,12 @@ from spanhook.instrument.wire import (
     as_reported,
     bounded,
     counted,
-    cut_short,
     decoded,
     fields_of,
     index_of,
     list_of,
     text_of,
+    usage_in_stream,
     usage_places,
 )
 from spanhook.model import Attributes, ChunkText, Leaf, Route, Usage, leaves, nested, with_texts
@@ -109,7 +109,7 @@ class ConverseChunks:
 
     def response(self) -> tuple[Attributes, Usage | None]:
         attributes, used = response_of(self._told)
-        return attributes, cut_short(used, self._body, self._characters) if used is None else used
+        return attributes, usage_in_stream(used, self._body, self._characters)
 
     def result(self) -> Any:
         content: list[dict[str, Any]] = []

@@ -16,8 +16,6 @@ from spanhook.instrument.wire import (
     Fields,
     Format,
     Payload,
-    cut_short,
-    estimate,
     fields_of,
     finished,
     list_of,
@@ -25,6 +23,7 @@ from spanhook.instrument.wire import (
     one_prompt,
     text_in,
     text_of,
+    usage_in_stream,
 )
 from spanhook.model import (
     Attributes,
@@ -267,11 +266,9 @@ class _Chunks:
 
     def response(self) -> tuple[Attributes, Usage | None]:
         attributes, used = self._format.response(self._whole())
-        if used is None or self._written is None:
-            used = estimate({"prompt": self._body.get(self._form.prompt)}, self._characters)
-        elif not self.complete:
-            used = cut_short(used, self._body, self._characters)
-        return attributes, used
+        prompt = {"prompt": self._body.get(self._form.prompt)}
+        reported = None if self._written is None else used
+        return attributes, usage_in_stream(reported, prompt, self._characters, is_whole=self.complete)
 
     def result(self) -> Any:
         return self._construct(self._whole())

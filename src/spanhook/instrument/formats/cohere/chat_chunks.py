@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from spanhook.instrument.wire import Construct, Fields, as_reported, cut_short, fields_of, index_of, text_of
+from spanhook.instrument.wire import Construct, Fields, as_reported, fields_of, index_of, text_of, usage_in_stream
 from spanhook.model import Attributes, ChunkText, Leaf, Route, Usage, leaves, with_texts
 
 
@@ -77,7 +77,7 @@ class ChatChunks:
 
     def response(self) -> tuple[Attributes, Usage | None]:
         attributes, used = self._read(self._head)
-        return attributes, cut_short(None, self._body, self._characters) if used is None else used
+        return attributes, usage_in_stream(used, self._body, self._characters)
 
     def result(self) -> Any:
         message: dict[str, Any] = {"role": "assistant"}

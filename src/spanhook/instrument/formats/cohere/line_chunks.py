@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from spanhook.instrument.wire import Construct, Fields, cut_short, fields_of, list_of, text_of
+from spanhook.instrument.wire import Construct, Fields, fields_of, list_of, text_of, usage_in_stream
 from spanhook.model import Attributes, ChunkText, Leaf, Route, Usage, leaves, with_texts
 
 _ENDING = "stream-end"
@@ -51,7 +51,7 @@ class LineChunks:
 
     def response(self) -> tuple[Attributes, Usage | None]:
         attributes, used = self._read({**self._head, **self._whole})
-        return attributes, cut_short(None, self._body, self._length) if used is None else used
+        return attributes, usage_in_stream(used, self._body, self._length)
 
     def result(self) -> Any:
         whole = {"text": "".join(self._text), **self._head, **self._whole}

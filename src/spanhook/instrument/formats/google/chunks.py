@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
 from spanhook.instrument.formats.google.reading import field, name_in, snake
-from spanhook.instrument.wire import ChunkLike, Construct, Fields, Part, cut_short, fields_of, list_of
+from spanhook.instrument.wire import ChunkLike, Construct, Fields, Part, fields_of, list_of, usage_in_stream
 from spanhook.model import NO_TEXT, Attributes, Channel, ChunkText, Leaf, Route, Usage, leaves, with_texts
 
 Respond = Callable[[Fields, list[Any]], tuple[Attributes, Usage | None]]
@@ -112,9 +112,7 @@ class ContentChunks:
         indexes = range(max(self._reasons, default=-1) + 1)
         reasons = [self._reasons.get(index) for index in indexes]
         attributes, used = self._respond({**self._head, "usageMetadata": self._usage or None}, reasons)
-        if self.complete and used is not None:
-            return attributes, used
-        return attributes, cut_short(used, self._body, self._characters)
+        return attributes, usage_in_stream(used, self._body, self._characters, is_whole=self.complete)
 
     def result(self) -> Any:
         candidates = [

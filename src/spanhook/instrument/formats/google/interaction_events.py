@@ -13,11 +13,11 @@ from spanhook.instrument.wire import (
     Event,
     Fields,
     as_reported,
-    cut_short,
     fields_of,
     index_of,
     list_of,
     text_of,
+    usage_in_stream,
 )
 from spanhook.model import Attributes, ChunkText, Leaf, Route, Usage, leaves, with_texts
 
@@ -97,7 +97,7 @@ class InteractionChunks:
 
     def response(self) -> tuple[Attributes, Usage | None]:
         attributes, used = self._respond({**self._told, "usage": self._usage})
-        return attributes, used if self.complete and used else cut_short(used, self._body, self._characters)
+        return attributes, usage_in_stream(used, self._body, self._characters, is_whole=self.complete)
 
     def result(self) -> Any:
         name = "steps" if self._steps else "outputs"

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from spanhook import semconv
-from spanhook.instrument.formats.openai.asking import asking_for_usage
+from spanhook.instrument.formats.openai.asking import asking_for_usage, not_asking
 from spanhook.instrument.formats.openai.chat_chunks import ChatChunks
 from spanhook.instrument.formats.openai.describing import WHOSE, OpenAIFormat, output_type
 from spanhook.instrument.formats.openai.messages import (
@@ -79,6 +79,9 @@ class Chat(OpenAIFormat):
 
     def asking(self, body: Fields) -> Fields | None:
         return asking_for_usage(body)
+
+    def not_asking(self, body: Fields) -> Fields | None:
+        return not_asking(body)
 
     def is_result(self, turn: Any) -> bool:
         return fields_of(turn).get("role") in ("tool", "function")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from spanhook.instrument.formats.openai.asking import asking_for_usage
+from spanhook.instrument.formats.openai.asking import asking_for_usage, not_asking
 from spanhook.instrument.formats.openai.deltas import Deltas
 from spanhook.instrument.formats.openai.describing import OpenAIFormat
 from spanhook.instrument.formats.openai.reading import completion_response
@@ -42,6 +42,9 @@ class Completions(OpenAIFormat):
 
     def asking(self, body: Fields) -> Fields | None:
         return asking_for_usage(body)
+
+    def not_asking(self, body: Fields) -> Fields | None:
+        return not_asking(body)
 
     # ------------------------------------------------------------------------------------------ results
 

@@ -6,7 +6,7 @@ from typing import Any
 from spanhook import semconv
 from spanhook.instrument.formats.openai.asking import was_asked
 from spanhook.instrument.formats.openai.reading import CHAT_USAGE, noted_answer, usage_of
-from spanhook.instrument.wire import Construct, Fields, as_reported, estimate, fields_of, plain
+from spanhook.instrument.wire import Construct, Fields, as_reported, fields_of, plain, usage_in_stream
 from spanhook.model import Attributes, Usage
 
 _MOST_CHOICES = 128
@@ -22,7 +22,19 @@ class Deltas(ABC):
         itself: The server is OpenAI's own.
     """
 
-    __slots__ = ("_head", "_hides", "_itself", "_waits", "body", "characters", "construct", "keep", "reasons", "usage")
+    __slots__ = (
+        "_head",
+        "_hides",
+        "_is_summed_up",
+        "_itself",
+        "_waits",
+        "body",
+        "characters",
+        "construct",
+        "keep",
+        "reasons",
+        "usage",
+    )
 
     def __init__(self, body: Fields, construct: Construct, *, itself: bool) -> None:
         self.keep = False
@@ -31,6 +43,7 @@ class Deltas(ABC):
         self.body, self.construct, self._itself = body, construct, itself
         self._waits, self._hides = was_asked(body)
         self._head: Fields = {}
+        self._is_summed_up = False
         self.usage: Any = None
 
     @property
@@ -51,6 +64,7 @@ class Deltas(ABC):
             self.usage = as_reported(usage)
         choices = told.get("choices")
         if not choices:
+            self._is_summed_up = self._is_summed_up or usage is not None
             return usage is None or not self._hides
         for choice in choices:
             said = fields_of(choice)
@@ -74,7 +88,11 @@ class Deltas(ABC):
         attributes = noted_answer(self._head, itself=self._itself)
         if self.reasons:
             attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = tuple(self._reasons())
-        return attributes, usage_of(self.usage, CHAT_USAGE) or estimate(self.body, self.said())
+        used = usage_of(self.usage, CHAT_USAGE)  # of some servers in each chunk, as a running total
+        is_whole = self._is_summed_up or bool(self.reasons)
+        if is_whole and used is not None and used.output_tokens:  # to count what was said takes long
+            return attributes, used
+        return attributes, usage_in_stream(used, self.body, self.said(), is_whole=is_whole)
 
     def _reasons(self) -> list[str]:
         """Why each choice has stopped; ``error`` for those asked for that have not come to their end."""

@@ -4,7 +4,7 @@ from typing import Any
 
 from spanhook import semconv
 from spanhook.instrument.formats.openai.reading import RESPONSES_USAGE, noted_answer, usage_of
-from spanhook.instrument.wire import Construct, Fields, estimate, fields_of, index_of, list_of, text_of
+from spanhook.instrument.wire import Construct, Fields, fields_of, index_of, list_of, text_of, usage_in_stream
 from spanhook.model import Attributes, Usage, copied
 
 _LAST = frozenset(("response.completed", "response.incomplete", "response.failed"))
@@ -97,7 +97,7 @@ class ResponsesChunks:
 
     def response(self) -> tuple[Attributes, Usage | None]:
         attributes, used = self._reported
-        return dict(attributes), estimate(self._body, self._characters) if used is None else used.copied()
+        return dict(attributes), usage_in_stream(None if used is None else used.copied(), self._body, self._characters)
 
     def result(self) -> Any:
         whole = self._last if self._last is not None else self._head

@@ -1,0 +1,105 @@
+"""Of the counts of several libraries for one call, the most certain is taken, and none are added."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from langchain_anthropic import ChatAnthropic
+from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
+
+from spanhook import operation
+from spanhook.cli.conformance.libraries.openai_ways import CHAT, sync_client
+from spanhook.cli.conformance.servers.anthropic_server import AnthropicServer, message
+from spanhook.cli.conformance.servers.openai_replies import Tokens
+from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply
+from spanhook.testing import Recorder, recorder
+
+TOKENS = Tokens(140, 42, cached=100, written=30)
+
+
+def counted(seen: Recorder) -> tuple[int, int, int, int, str]:
+    [op] = seen.operations
+    used = op.usage
+    buckets = sum(value for _, value in seen.metrics()["spanhook.usage.tokens"])
+    assert buckets == used.total_tokens
+    return used.input_tokens, used.output_tokens, used.cache_read_tokens, used.cache_write_tokens, used.source
+
+
+def events(*deltas: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    """A stream of Anthropic's with these counts at its end, after the usual ones at its start."""
+    whole = message({}, Reply(tokens=TOKENS))
+    begun = {**whole, "content": [], "stop_reason": None, "usage": {**whole["usage"], "output_tokens": 1}}
+    block = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
+    text = {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "hello"}}
+    ends = [
+        {"type": "message_delta", "delta": {"stop_reason": None, "stop_sequence": None}, "usage": usage}
+        for usage in deltas
+    ]
+    ends[-1]["delta"] = {"stop_reason": "end_turn", "stop_sequence": None}
+    start, stop = {"type": "message_start", "message": begun}, {"type": "content_block_stop", "index": 0}
+    return (start, block, text, stop, *ends, {"type": "message_stop"})
+
+
+FULL = {"input_tokens": 10, "cache_read_input_tokens": 100, "cache_creation_input_tokens": 30, "output_tokens": 42}
+
+
+@pytest.mark.parametrize(
+    "ends",
+    [(FULL,), ({**FULL, "output_tokens": 20}, FULL), ({"output_tokens": 42},)],
+    ids=["once", "running totals", "without input"],
+)
+def test_anthropic_below_langchain(ends: tuple[dict[str, Any], ...]) -> None:
+    with AnthropicServer() as server:
+        server.reply = Reply(events=events(*ends))
+        made: Any = ChatAnthropic
+        model = made(model="claude-haiku-4-5", max_tokens=64, base_url=server.url, api_key="test", max_retries=0)
+        with recorder() as seen:
+            list(model.stream("hi"))
+        assert counted(seen) == (140, 42, 100, 30, "provider")
+
+
+@pytest.mark.parametrize("reply", [Reply(running=True), Reply()], ids=["in each chunk", "once"])
+def test_openai_below_langchain(reply: Reply) -> None:
+    with OpenAIServer() as server:
+        server.reply = replace(reply, tokens=Tokens(20, 8, cached=4, reasoning=3))
+        model = ChatOpenAI(model="gpt-4o-mini", base_url=server.url, api_key=SecretStr("test"), stream_usage=True)
+        with recorder() as seen:
+            list(model.stream("hi"))
+        assert counted(seen) == (20, 8, 4, 0, "provider")
+
+
+def test_a_report_of_nothing_is_none_if_text_has_come() -> None:
+    with OpenAIServer() as server, sync_client(server.url) as client:
+        server.reply = Reply("hello there", usage="always", tokens=Tokens(0, 0))
+        with recorder() as seen:
+            list(client.chat.completions.create(**CHAT, stream=True))
+        _, output, _, _, source = counted(seen)
+        assert (output, source) == (3, "estimate")
+
+
+def test_running_totals_of_a_stream_without_an_end_are_estimates() -> None:
+    with OpenAIServer() as server, sync_client(server.url, max_retries=0) as client:
+        server.reply = Reply(running=True, usage="always")
+        with recorder() as seen:
+            stream = client.chat.completions.create(**CHAT, stream=True)
+            for _ in range(3):
+                next(stream)
+            stream.close()
+        [op] = seen.operations
+        assert (op.status, op.usage.estimated, op.usage.input_tokens) == ("abandoned", True, 20)
+
+
+def test_what_the_application_reports_is_not_added_to_what_the_provider_did() -> None:
+    request = {"messages": CHAT["messages"]}
+    with (
+        OpenAIServer() as server,
+        sync_client(server.url) as client,
+        recorder() as seen,
+        operation("llm.call", CHAT["model"], provider="openai", request=request) as op,
+    ):
+        client.chat.completions.create(**CHAT)
+        op.record_usage(input_tokens=99, output_tokens=99, cost_usd=0.5)
+    [ended] = seen.operations
+    used = ended.usage
+    assert (used.input_tokens, used.output_tokens, used.source, used.cost_usd) == (20, 8, "provider", 0.5)
