@@ -57,7 +57,7 @@ def test_processes_that_follow_the_file_are_listed_with_what_they_run(folder: Fo
     try:
         presence.show(content)
         _, report = diagnosed(folder, apart=False)
-        process = {"pid": os.getpid(), "path": str(path), "digest": content.digest, "refused": ""}
+        process = {"pid": os.getpid(), "path": str(path), "digest": content.digest, "refused": "", "ungated": []}
         assert report["configuration"] == {"path": str(path), "digest": content.digest, "processes": [process]}
         assert not [one for one in report["findings"] if one["about"] == "config"]
 
@@ -167,6 +167,20 @@ def test_wrong_configuration(
     assert wrong[0]["about"].startswith(about)
     assert text in wrong[0]["text"]
     assert report["verdict"].startswith("not ready: ")
+
+
+def test_functions_that_the_file_names(folder: Folder) -> None:
+    folder.write(shell="class Shell:\n    def run(self, command): ...\n    def __getattr__(self, name): ...\n")
+    folder.file("spanhook.yaml", "bind: {tools: ['shell:Shell.run', 'shell:Shell.walk', 'nowhere:run']}\n")
+    code, report = diagnosed(folder, "--require", "shell")
+    assert code == 2
+    assert ("configuration", "bind") in {(one["level"], one["about"]) for one in report["findings"]}
+
+    folder.file("spanhook.yaml", "bind: {tools: ['shell:Shell.run', 'shell:Shell.walk']}\n")
+    code, report = diagnosed(folder, "--require", "shell")
+    assert [(one["level"], one["text"]) for one in report["findings"] if one["about"] == "bind"] == [
+        ("requirement", "shell:Shell.walk is not bound: shell has no function Shell.walk")
+    ]
 
 
 @pytest.mark.slow
