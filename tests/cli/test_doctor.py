@@ -170,7 +170,7 @@ def test_wrong_configuration(
 
 
 def test_functions_that_the_file_names(folder: Folder) -> None:
-    folder.write(shell="class Shell:\n    def run(self, command): ...\n    def __getattr__(self, name): ...\n")
+    folder.write(shell="class Base: ...\nclass Shell(Base):\n    def run(self, command): ...\n")
     folder.file("spanhook.yaml", "bind: {tools: ['shell:Shell.run', 'shell:Shell.walk', 'nowhere:run']}\n")
     code, report = diagnosed(folder, "--require", "shell")
     assert code == 2
