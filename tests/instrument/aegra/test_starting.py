@@ -109,7 +109,7 @@ def test_they_are_active(
     tmp_path: Path, postgres: int, files: dict[str, str], command: tuple[str, ...], env: dict[str, str]
 ) -> None:
     with serving(written(tmp_path, files), command, postgres, **env) as app:
-        answer = app.post("/runs/wait", said("hi"))
+        answer = app.post(f"/threads/{app.thread()}/runs/wait", said("hi"))
         assert (answer.status, answer.json["message"]) == (402, "not paid")
         assert app.began() == []
 
