@@ -56,7 +56,8 @@ def _below(op: Record) -> Usage | None:
     """
     counts, op.layer_counts = op.layer_counts, None
     own = op.own_usage
-    by_layer = _by_layer(op, counts, describes=own is None or own.estimated) if counts else {}
+    describes = own is None or own.estimated or not op.end_attributes
+    by_layer = _by_layer(op, counts, describes=describes) if counts else {}
     below: Usage | None = None
     for used in by_layer.values():  # the innermost first
         if below is None or not below.is_as_good_as(used):
