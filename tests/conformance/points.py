@@ -7,6 +7,7 @@ from typing import Any
 
 from spanhook.instrument import instrumentor_of
 from spanhook.instrument._wrapping import static
+from spanhook.instrument.bound import BoundFunction
 from spanhook.model import Attempts, Block, Held, InnerStream, Lookup, Outlet, Point, Receiver, Signal
 from tests.here import BOUND
 
@@ -38,8 +39,10 @@ def module_of(entry: Any) -> Any:
 def _places() -> Iterator[Place]:
     for library in BOUND:
         for entry in instrumentor_of(library).table:
-            if isinstance(entry, Block | InnerStream | Receiver) or (isinstance(entry, Outlet) and not entry.around):
-                continue  # bound while hooks want it, or in subclasses alone
+            if isinstance(entry, Block | BoundFunction | InnerStream | Receiver):
+                continue  # bound while hooks want it, or in no library
+            if isinstance(entry, Outlet) and not entry.around:
+                continue  # bound in subclasses alone
             owner = module_of(entry)
             *path, name = entry.name.split(".")
             for part in path:

@@ -4,6 +4,7 @@ from spanhook.concurrency import per_loop
 from spanhook.gating._checking import check_signature, time_limit
 from spanhook.gating._decisions import unanswered
 from spanhook.gating._refusals import again
+from spanhook.gating._settlement import Settlement, settlement
 from spanhook.gating._topics import parse_event
 from spanhook.gating._waiting import Told, tell_waiting, waiting
 from spanhook.gating.auditing import Auditor, in_shadow, tell_decided, tell_ended
@@ -50,7 +51,6 @@ from spanhook.gating.plan import Plan
 from spanhook.gating.registering import Hooks
 from spanhook.gating.registry import Registry
 from spanhook.gating.renewal import renewed_after_fork
-from spanhook.gating.settlement import Settlement, settlement
 from spanhook.gating.shadow import Isolate, isolating
 from spanhook.gating.strictness import NEUTRAL, Looser
 from spanhook.gating.subscription import Subscriber, Subscription, publish
