@@ -5,9 +5,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from spanhook import semconv
 from spanhook.model.tool_results import ToolResults
 
 RESULT = ("call_1", "bash")
+
+
+def attributes(name: str, call_id: str = "") -> dict[str, str]:
+    """Those of a tool call."""
+    return {semconv.GEN_AI_TOOL_NAME: name, **({semconv.GEN_AI_TOOL_CALL_ID: call_id} if call_id else {})}
 
 
 @pytest.fixture
@@ -34,7 +40,7 @@ def test_a_request_that_is_repeated_counts_once(results: ToolResults) -> None:
 
 @pytest.mark.parametrize(("name", "call_id"), [("bash", "call_1"), ("bash", ""), ("other", "call_1"), ("execute", "")])
 def test_a_tool_that_was_executed(name: str, call_id: str, results: ToolResults) -> None:
-    results.executed(name, call_id)
+    results.executed.append(attributes(name, call_id))
     results.sent([RESULT], 3)
     assert results.ungated == {}
     results.sent([RESULT], 5)
@@ -42,9 +48,9 @@ def test_a_tool_that_was_executed(name: str, call_id: str, results: ToolResults)
 
 
 def test_an_execution_of_another_tool_that_models_ask_for_is_no_match(results: ToolResults) -> None:
-    results.executed("search", "")
+    results.executed.append(attributes("search"))
     results.sent([("call_1", "search")], 3)
-    results.executed("search", "")
+    results.executed.append(attributes("search"))
     results.sent([("call_2", "bash")], 5)
     assert results.ungated == {"bash": 1}
 

@@ -3,16 +3,21 @@
 """
 
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable
 
+from spanhook import semconv
 from spanhook.diagnostics import log
 from spanhook.fork import after_fork
+from spanhook.model.adapter import Attributes
+from spanhook.model.encoding import exact_text
 
 OTHER = "_other"
 _MAX_NAMES = 100
 _MAX_KEPT = 10_000
 """Ids of calls that are remembered; also how many executions of one name may wait for their results."""
+_MAX_NEW = 1_000
+"""Executions that are remembered between two requests with results."""
 
 
 class ToolResults:
@@ -20,30 +25,19 @@ class ToolResults:
     name, and otherwise with one whose name no model has asked for, such as a function bound under its own name.
 
     Attributes:
+        executed: The attributes of tools that were executed or refused, until a request with results comes. Every tool
+            call appends its own, so that is all that it costs.
         ungated: How many results no execution was found for, by the tool's name.
     """
 
     def __init__(self) -> None:
+        self.executed: deque[Attributes] = deque(maxlen=_MAX_NEW)
         self.ungated: Counter[str] = Counter()
         self._executed: Counter[str] = Counter()
         self._ids: dict[str, str] = {}
         self._asked: dict[str, None] = {}
         self._seen: dict[tuple[str, int], None] = {}
         self._lock = threading.Lock()
-
-    def executed(self, name: str, call_id: str) -> None:
-        """A tool was executed, or refused.
-
-        Args:
-            name: The tool.
-            call_id: The id of the model's call; empty if unknown.
-        """
-        with self._lock:
-            if len(self._executed) < _MAX_KEPT and self._executed[name] < _MAX_KEPT:
-                self._executed[name] += 1
-            if call_id:
-                self._ids[call_id] = name
-                _trim(self._ids)
 
     def sent(self, results: Iterable[tuple[str, str]], place: int) -> None:
         """Results are sent to a model; each counts once, however often the request is repeated.
@@ -53,6 +47,7 @@ class ToolResults:
             place: How many messages there are; ids may be used again in later ones.
         """
         with self._lock:
+            self._sort()
             new = [(call_id, name) for call_id, name in results if not self._is_seen(call_id or name, place)]
             for _, name in new:
                 self._asked[name] = None
@@ -70,6 +65,17 @@ class ToolResults:
         """The tools whose results no execution was found for."""
         with self._lock:
             return tuple(sorted(self.ungated))
+
+    def _sort(self) -> None:
+        """Count the executions since the last results by name, and keep their calls' ids."""
+        while self.executed:
+            attributes = self.executed.popleft()
+            name = exact_text(attributes.get(semconv.GEN_AI_TOOL_NAME))
+            if len(self._executed) < _MAX_KEPT and self._executed[name] < _MAX_KEPT:
+                self._executed[name] += 1
+            if call_id := exact_text(attributes.get(semconv.GEN_AI_TOOL_CALL_ID)):
+                self._ids[call_id] = name
+                _trim(self._ids)
 
     def _is_seen(self, key: str, place: int) -> bool:
         if (key, place) in self._seen:
