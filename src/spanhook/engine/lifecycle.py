@@ -12,7 +12,7 @@ from spanhook.engine._native_errors import native
 from spanhook.engine.attempts import is_attempt
 from spanhook.errors import AttemptStopped, Reject, RunStopped, Unwound
 from spanhook.gating import Registry, count_decision, in_shadow, publish, tell_decided, tell_ended
-from spanhook.model import Record, Usage, clock, joined, make_encodable, shed, ungated_tools
+from spanhook.model import Record, Usage, clock, joined, make_encodable, shed
 from spanhook.telemetry import report, telemetry
 
 registry = Registry()
@@ -98,8 +98,6 @@ def end(op: Record) -> None:
         return
     op.end_ns = op.end_ns or clock.now()
     op.ended = True
-    if op.kind == "tool.execute":
-        ungated_tools.executed.append(op.attributes)
     if op.plan is not None and op.plan.heard and not op.published:
         op.published = True
         if op.unheard:  # its call has not come to its body

@@ -29,21 +29,17 @@ def told(signal: Signal) -> Make:
             except BaseException as error:
                 shed(error)
                 raise
-            if after is None:
+            if after is None or not binding.on:
                 return result
             if is_async:
                 return returned_later(result, instance, args, kwargs)
-            returned(result, instance, args, kwargs)
+            try:
+                after(instance, args, kwargs, result)
+            except UnboundError:
+                raise
+            except Exception as error:
+                internal.report("signal", error)
             return result
-
-        def returned(result: Any, instance: Any, args: Any, kwargs: Any) -> None:
-            if after is not None and binding.on:
-                try:
-                    after(instance, args, kwargs, result)
-                except UnboundError:
-                    raise
-                except Exception as error:
-                    internal.report("signal", error)
 
         async def returned_later(coroutine: Any, instance: Any, args: Any, kwargs: Any) -> Any:
             try:
@@ -51,7 +47,13 @@ def told(signal: Signal) -> Make:
             except BaseException as error:
                 shed(error)
                 raise
-            returned(result, instance, args, kwargs)
+            if after is not None and binding.on:
+                try:
+                    after(instance, args, kwargs, result)
+                except UnboundError:
+                    raise
+                except Exception as error:
+                    internal.report("signal", error)
             return result
 
         return wrapper

@@ -2,7 +2,7 @@
 
 from spanhook import semconv
 from spanhook.diagnostics import internal
-from spanhook.model import Leaves, Record, Usage, encodable
+from spanhook.model import Leaves, Record, Usage, encodable, ungated_tools
 from spanhook.telemetry._own_usage import nest, settle
 from spanhook.telemetry.metrics import COST, UNCOUNTED, UNPRICED, counts
 from spanhook.telemetry.pipeline import telemetry
@@ -18,12 +18,15 @@ def account(op: Record) -> None:
         for tell in attempts:
             tell(op.error)
     if op.accounted or not op.called:
+        if op.kind == "tool.execute" and not op.called:  # a refusal is sent to the model as a result, too
+            ungated_tools.executed.append(op.attributes)
         if op.owing is not None:  # an interrupt stopped the first attempt
             _roll_up(op)
         return
     kind = op.kind
     try:
         if kind == "tool.execute":
+            ungated_tools.executed.append(op.attributes)
             if op.parent is not None and not op.serves:
                 op.owed, op.owing, op.accounted = (op.name, None), op.parent, True
                 _roll_up(op)

@@ -17,7 +17,7 @@ _changed: "WeakValueDictionary[int, Any]" = WeakValueDictionary()
 
 def ran(_instance: Any, args: Args, kwargs: Kwargs, _result: Any) -> None:
     """A node has run: note whether hooks have changed anything in its run before it ended."""
-    task = first(args, kwargs, "task")
+    task = args[0] if args else kwargs["task"]  # it runs for every node
     if task.cache_key is None:
         return
     op = current_record()
