@@ -111,22 +111,24 @@ def _belong(op: Record, held: Record | InHook | None) -> None:
         _trust(op)
     if adapter.identity is not None:
         _identify(op)
-    if held is not None or parent is not None:
-        latch = None if op.in_hook else _latch(op, held)
+    if not op.in_hook and (held is not None or parent is not None):
+        latch = _latch(held) if parent is not held else None
+        if latch is None and parent is not None:
+            latch = op.root.latch
         if latch is not None:
             op.error = again(latch)
-        if adapter.boundary and parent is not None and serves(parent, op):
-            op.serves = True
+    if adapter.boundary and parent is not None and serves(parent, op):
+        op.serves = True
 
 
-def _latch(op: Record, held: Record | InHook | None) -> Reject | None:
-    """The refusal of the run that an operation belongs to; also of one that has ended, as what it started may go on."""
+def _latch(held: Record | InHook | None) -> Reject | None:
+    """The refusal of a run that has ended, and that what it started goes on without."""
     around = held if type(held) is Record else None
     while around is not None and around.ended:
         if around.latch is not None:
             return around.latch
         around = around.parent
-    return None if op.parent is None else op.root.latch
+    return None
 
 
 def _identify(op: Record) -> None:
