@@ -150,7 +150,7 @@ def test_rules_ask_for_what_there_is(path: Path) -> None:
     metrics = {_prometheus_name(value) for name, value in vars(semconv).items() if name.startswith("METRIC_")}
     attributes = {_prometheus_name(value) for value in vars(semconv).values() if isinstance(value, str)}
     sdks = {"otel_component_type", "http_response_status_code", "result", "endpoint"}
-    labels = attributes | sdks | {"service_name", "instance", "exporter", "job", "le", "__name__"}
+    labels = attributes | sdks | {"service_name", "otel_scope_name", "instance", "exporter", "job", "le", "__name__"}
     for group in _read(path)["groups"]:
         for rule in group["rules"]:
             text = re.sub(r'"[^"]*"', '""', rule["expr"])

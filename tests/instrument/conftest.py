@@ -7,7 +7,7 @@ import pytest
 
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer
 from spanhook.instrument import INSTRUMENTORS
-from tests.here import BOUND
+from tests.here import BOUND, is_here
 from tests.request_fields.checking import is_newest
 
 _ABSENT = INSTRUMENTORS.keys() - {*BOUND}
@@ -15,6 +15,8 @@ collect_ignore = [
     str(path) for library in _ABSENT for path in Path(__file__).parent.glob(f"*{library}*") if path.stem != "__init__"
 ]
 """Each library has an environment of its own in CI, where all of its tests run."""
+if not is_here("langchain_anthropic"):
+    collect_ignore.append(str(Path(__file__).with_name("test_anthropic_within_langchain.py")))
 _PACKAGES = {"google_genai": "google-genai"}
 collect_ignore += [
     str(path)

@@ -27,7 +27,8 @@ async def within(timer: asyncio.Timeout, awaitable: Awaitable[Any]) -> Any:
             result = await awaitable
     except TimeoutError as error:
         if timer.expired():
-            raise (error.__cause__ and refusal_before(error.__cause__)) or TimedOut() from None
+            cancelled = error.__cause__ or error.__context__  # CPython 3.11.2 sets no cause
+            raise (cancelled and refusal_before(cancelled)) or TimedOut() from None
         raise
     if timer.expired():  # it swallowed the cancellation; what it returned since comes too late
         raise TimedOut

@@ -203,6 +203,7 @@ def test_every_extractor_is_known() -> None:
         "native_error",
         "output",
         "prepare",
+        "repeat",
         "request",
         "response",
         "rewrite",
@@ -214,6 +215,7 @@ def test_every_extractor_is_known() -> None:
 
 #: What a fault is tried with, beside an answer that comes whole.
 ALSO = {
+    "repeat": Reply(status=400),
     "error_type": Reply(status=429),
     "failure": Reply("no JSON"),
     "response": Reply(cut=2),
