@@ -64,9 +64,7 @@ def binder(entry: Entry, operations: dict[int, Operations], missing: Callable[[]
     if isinstance(entry, Signal):
         tells = told(entry)
         return lambda owner, name: Binding(owner, name, tells, plain=isinstance(owner, type))
-    make = operations.get(id(entry))
-    if make is None:
-        make = operations[id(entry)] = Operations(entry, missing)
+    make = operations[id(entry)] = Operations(entry, missing)
     if isinstance(entry, Held):
         return lambda owner, name: HeldFamily(owner, name, make)
     if isinstance(entry, MetaPoint):

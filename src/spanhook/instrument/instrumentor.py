@@ -135,7 +135,7 @@ class Bindings:
                 return known.made
             self._set_aside(entry, known.made)
         try:
-            bind = binder(entry, self._operations, partial(self._miss, entry))
+            bind = binder(entry, self._operations, partial(self.states.__setitem__, str(entry), MISSING))
         except Exception as error:
             self.states[str(entry)] = MISSING
             log.error("spanhook: cannot bind %s; calls that go through it are not gated", entry, exc_info=error)
@@ -149,9 +149,6 @@ class Bindings:
         self._made[id(entry)] = Standing(owner, made)
         self.states[str(entry)] = BOUND
         return made
-
-    def _miss(self, entry: Entry) -> None:
-        self.states[str(entry)] = MISSING
 
     def _set_aside(self, entry: Entry, made: Made) -> None:
         del self._made[id(entry)]
@@ -220,7 +217,7 @@ class Bindings:
             made = one()
             if made is not None:
                 made.restore()
-        self._made, self._earlier, self._modules, self.states = {}, [], {}, {}
+        self._made, self._earlier, self._operations, self._modules, self.states = {}, [], {}, {}, {}
 
 
 class Instrumentor(BaseInstrumentor):
