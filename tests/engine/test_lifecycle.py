@@ -1,4 +1,4 @@
-"""One operation from start to end: what it is gated by where it cannot be read, and what is held back for its hooks."""
+"""The end of an operation: runs that are refused too late, and streams that are held back for hooks."""
 
 import pytest
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel

@@ -18,7 +18,7 @@ from typing import Any
 from spanhook.cli.conformance.matrix import Row, quick_rows, rows
 
 STARTING = 3.0
-"""How many times longer than a check the library's import may take."""
+"""How many times longer than other checks the library's import may take, and the first check of a process."""
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -65,13 +65,18 @@ def main(library: str, part: str, quick: str, first: str, patience: str, channel
                 check = row.popleft()
                 if number >= int(first):
                     tell(at=number, said=os.lseek(2, 0, os.SEEK_CUR))
-                    faulthandler.dump_traceback_later(float(patience), exit=True)
+                    faulthandler.dump_traceback_later(patience_for(number, int(first), float(patience)), exit=True)
                     cell = check()
                     faulthandler.cancel_dump_traceback_later()
                     tell(state=cell.state, why=cell.why)
                 number += 1
         tell(end=True, seconds=sum(os.times()[:4]))
     os._exit(0)  # whatever libraries still wait for
+
+
+def patience_for(number: int, first: int, patience: float) -> float:
+    """The seconds that a check may take: the first of a process may start a server."""
+    return STARTING * patience if number == first else patience
 
 
 def _shelve() -> None:

@@ -20,7 +20,7 @@ from typing import Any
 from spanhook.bootstrap import SITE
 from spanhook.cli.conformance.checks import CHECKS
 from spanhook.cli.conformance.checks.cells import FAILED, NONE, Cell
-from spanhook.cli.conformance.child import STARTING
+from spanhook.cli.conformance.child import STARTING, patience_for
 from spanhook.cli.conformance.report import Line
 from spanhook.cli.conformance.schedule import Portion, Schedule
 from spanhook.cli.conformance.servers.authorities import one_authority
@@ -87,6 +87,7 @@ class Child:
         self._errors = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115 - closed when its process has ended
         self._rest, self._said = b"", 0
         part, quick = f"{self.portion.number}/{self.portion.of}", "quick" if self.portion.quick else ""
+        self._first = self._done
         given = (_ROOT, self.library.name, part, quick, str(self._done), str(self._patience), str(theirs))
         try:
             self._process = subprocess.Popen(  # noqa: S603 - this Python
@@ -122,7 +123,8 @@ class Child:
         return True
 
     def _take(self, told: dict[str, Any]) -> None:
-        self.deadline = time.monotonic() + self._patience + GRACE
+        patience = patience_for(told.get("at", -1), self._first, self._patience)
+        self.deadline = time.monotonic() + patience + GRACE
         if "rows" in told and not self.lines:
             self.wanted, self.every = told["wanted"], told["every"]
             for subject, way, note, columns in told["rows"]:
