@@ -167,7 +167,10 @@ def sent(
         again = _repeated(adapter, instance, args, kwargs, error)
         if again is None:
             raise
-    return wrapped(*again[0], **again[1]), *again
+    args, kwargs, succeeded = again
+    result = wrapped(*args, **kwargs)
+    succeeded()
+    return result, args, kwargs
 
 
 async def asent(
@@ -180,12 +183,15 @@ async def asent(
         again = _repeated(adapter, instance, args, kwargs, error)
         if again is None:
             raise
-    return await wrapped(*again[0], **again[1]), *again
+    args, kwargs, succeeded = again
+    result = await wrapped(*args, **kwargs)
+    succeeded()
+    return result, args, kwargs
 
 
 def _repeated(
     adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, error: Exception
-) -> tuple[Args, Kwargs] | None:
+) -> tuple[Args, Kwargs, Callable[[], object]] | None:
     assert adapter.repeat is not None
     try:
         return adapter.repeat(instance, args, kwargs, error)

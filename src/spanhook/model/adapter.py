@@ -269,8 +269,8 @@ class Adapter:
             back as a whole for hooks to decide about it.
         body: The body of a result that ``stream_of`` calls a stream, if the result holds unread content.
         prepare: Makes spanhook's own last changes to a call, such as requesting a stream's usage.
-        repeat: The call to make in place of one that has failed because of what ``prepare`` changed; ``None`` if it has
-            failed for another reason.
+        repeat: The call to make in place of one that has failed because of what ``prepare`` changed, and what to call
+            if that succeeds; ``None`` if it has failed for another reason.
         coerced: How gates see what the framework makes of a tool's arguments, if it makes anything of them.
         shown: What hooks were shown of a tool's arguments, copied just before the call is made; for calls whose body
             receives what the framework makes of that, see ``Receiver``.
@@ -351,7 +351,7 @@ class Adapter:
     texts: Texts | None = None
     body: Callable[[Any, Args, Kwargs, Any], Body | None] | None = None
     prepare: Callable[[Any, Args, Kwargs], tuple[Args, Kwargs]] | None = None
-    repeat: Callable[[Any, Args, Kwargs, BaseException], tuple[Args, Kwargs] | None] | None = None
+    repeat: Callable[[Any, Args, Kwargs, BaseException], tuple[Args, Kwargs, Callable[[], object]] | None] | None = None
     coerced: Coerced = "as sent"
     shown: Callable[[Any, Args, Kwargs], Any] | None = None
     received: Callable[[Any, Args, Kwargs, Any], tuple[Args, Kwargs]] | None = None

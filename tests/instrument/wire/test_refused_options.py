@@ -80,6 +80,19 @@ def test_other_errors_are_the_applications(status: int, server: OpenAIServer) ->
     assert not refusals()
 
 
+def test_a_request_that_is_wrong_otherwise_does_not_count_as_refused(server: OpenAIServer) -> None:
+    """Servers made with FastAPI quote the whole request in their errors."""
+    quoting = Reply(status=422, message="messages: Field required, input: {'stream_options': {'include_usage': True}}")
+    server.script(quoting, quoting, quoting, quoting, "hello")
+    with recorder(settings=ASKED):
+        for way in (sync, later):
+            with pytest.raises(openai.UnprocessableEntityError):
+                way(server.url)
+        assert not refusals()
+        sync(server.url)
+    assert server.requests[-1].body["stream_options"] == {"include_usage": True}
+
+
 def test_what_the_application_asked_for_is_not_asked_again(server: OpenAIServer) -> None:
     server.script(REFUSED, "hello")
     with recorder(settings=ASKED), sync_client(server.url, max_retries=0) as client, pytest.raises(openai.APIError):

@@ -1,6 +1,6 @@
 """An API as one SDK calls it: what a format says of the JSON that a transport carries, as an adapter."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -151,16 +151,20 @@ class _Api:
                 return transport.with_body(instance, args, kwargs, asking)
         return args, kwargs
 
-    def repeat(self, instance: Any, args: Args, kwargs: Kwargs, error: BaseException) -> tuple[Args, Kwargs] | None:
-        """The call without the request for usage, if the server has refused it for that; it is not asked again."""
+    def repeat(
+        self, instance: Any, args: Args, kwargs: Kwargs, error: BaseException
+    ) -> tuple[Args, Kwargs, Callable[[], None]] | None:
+        """The call without the request for usage, if the server may have refused it for that. If the call succeeds now,
+        the server is not asked again: an error may also quote the whole request.
+        """
         transport = self.transport
         if not refuses_option(error):
             return None
         body = self.format.not_asking(transport.body_of(instance, args, kwargs))
         if body is None:
             return None
-        remember_refusal(transport.server_of(instance, args, kwargs))
-        return transport.with_body(instance, args, kwargs, body)
+        remember = partial(remember_refusal, transport.server_of(instance, args, kwargs))
+        return *transport.with_body(instance, args, kwargs, body), remember
 
     # ------------------------------------------------------------------------------------------ results
 
