@@ -236,6 +236,7 @@ def test_a_file_system_without_locks_is_refused_by_name(
     monkeypatch.setattr(fcntl, "flock", flock)
     with pytest.raises(ConfigurationError, match=rf"{tmp_path}' \(\w+\) has no locks: .*; put the SQLite file on"):
         lock.hold()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_system_whose_locks_exclude_nobody_is_refused(
@@ -244,6 +245,7 @@ def test_a_file_system_whose_locks_exclude_nobody_is_refused(
     monkeypatch.setattr(fcntl, "flock", lambda *_: None)
     with pytest.raises(ConfigurationError, match="gives one lock to several processes"):
         lock.check()
+    assert files(database) == set()
 
 
 def test_a_check_leaves_no_file(lock: ProcessLock, database: str) -> None:

@@ -117,13 +117,18 @@ class ProcessLock:
         self._close()
         name = self._name or uuid4().hex
         for _ in range(_TRIES):
-            file = _File(os.open(self._prefix + name, os.O_CREAT | os.O_RDWR | _FLAGS, 0o600))
-            if self._locked(file.descriptor) and file.identity == _of(self._prefix + name):
-                self._share(file.descriptor)
-                if self._ended(name, remove=False):  # another open file gets the lock as well
-                    raise self._without_locks("gives one lock to several processes")
-                self._name, self._file = name, file
-                return
+            path = self._prefix + name
+            file = _File(os.open(path, os.O_CREAT | os.O_RDWR | _FLAGS, 0o600))
+            try:
+                if self._locked(file.descriptor) and file.identity == _of(path):
+                    self._share(file.descriptor)
+                    if self._ended(name, remove=False):  # another open file gets the lock as well
+                        raise self._without_locks("gives one lock to several processes")
+                    self._name, self._file = name, file
+                    return
+            except ConfigurationError:
+                os.unlink(path)  # nobody else would
+                raise
             file.close()
             name = uuid4().hex  # somebody who cleans up was quicker
         raise OSError(errno.EAGAIN, "no file could be locked", self._folder)
