@@ -287,6 +287,50 @@ def test_a_hook_that_blocks_its_loop_refuses(how: str, clock: Clock) -> None:
     assert outcome(awaiting(clock, "before", hook), how) == REFUSED
 
 
+def agent(how: str) -> Callable[[], Any]:
+    """An agent that raises an exception of its own because its tool was refused."""
+
+    @spanhook.tool("pay")
+    def pay() -> None:
+        raise AssertionError
+
+    def act() -> None:
+        try:
+            pay()
+        except Reject as error:
+            raise ValueError("the tool has failed") from error
+
+    async def aact() -> None:
+        act()
+
+    if how == "sync":
+        return spanhook.agent("a")(act)
+    made = spanhook.agent("a")(aact)
+    return (lambda: asyncio.run(made())) if how == "async" else (lambda: trio.run(made))
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_refusal_inside_of_the_call_is_not_the_hooks(how: str, clock: Clock) -> None:
+    hooks = Hooks()
+
+    @hooks.before("tool.execute")
+    def no(_op: Operation) -> None:
+        raise Reject("no", status_code=402)
+
+    @hooks.around("agent.invoke", timeout=LONG)
+    async def around(_op: Operation, call_next: Callable[[], Awaitable[Any]]) -> Any:
+        await asyncio.sleep(0)
+        try:
+            return await call_next()
+        except ValueError:
+            await clock.forever()
+
+    with recorder(hooks) as seen, pytest.raises(ValueError, match="the tool has failed"):
+        agent(how)()
+    decisions = {op.kind: [one.decision for one in op.decisions] for op in seen.operations}
+    assert decisions == {"tool.execute": ["reject"], "agent.invoke": ["timeout"]}
+
+
 # --------------------------------------------------------------------------------------------- blocking hooks
 
 

@@ -61,9 +61,12 @@ def refusal_in_thread(future: "Future[Outcome]", thread: int | None, view: Opera
 
 
 def _refusal_of(view: Operation, error: BaseException | None) -> Reject | None:
-    """The refusal that a hook was making when ``error`` came in its way, unless that is what the call failed with."""
+    """The refusal that a hook was making when ``error`` came in its way, unless it is among what the call failed with,
+    such as the refusal of a tool that a framework raises as an exception of its own.
+    """
     refusal = None if error is None else refusal_among(error)
-    return None if refusal is view.error else refusal
+    failure = None if refusal is None else view.error
+    return None if failure is not None and refusal is refusal_among(failure) else refusal
 
 
 def overran(bound: Bound, spent: int) -> bool:
