@@ -1,15 +1,19 @@
 """What others see of a run while it is being decided about, and what a refused one leaves of its thread."""
 
+import asyncio
 import signal
 import time
 from collections.abc import Generator
 from concurrent.futures import Future, ThreadPoolExecutor
+from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
+from spanhook.engine import AdmittedRuns
 from tests.instrument.aegra.serving import Answer, Application, application, eventually, has, resumed, said, served
 from tests.redis_server import RedisProcess
 
@@ -195,3 +199,37 @@ def test_a_server_that_dies_meanwhile(
         assert app.status(thread) == "interrupted"
         assert app.began() == []
         assert app.post(f"/threads/{thread}/runs/wait", resumed("yes")).status == 200
+
+
+@pytest.mark.skipif(not has("services.worker_executor"), reason="this version of Aegra has no executors")
+def test_hooks_that_are_taken_out_while_a_run_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run was withheld, so it is recorded before it is executed."""
+    submitting, withholding = (
+        import_module(f"spanhook.instrument.aegra.{name}") for name in ("submitting", "withholding")
+    )
+    jobs, models = import_module("aegra_api.models.run_job"), import_module("aegra_api.models")
+    job = jobs.RunJob(
+        identity=jobs.RunIdentity(run_id="r", thread_id="t", graph_id="agent"),
+        user=models.User(identity="ada"),
+        execution=jobs.RunExecution(),
+    )
+    happened = list[str]()
+
+    async def record(_held: Any, _job: Any) -> None:
+        happened.append("recorded")
+
+    async def executor(_job: Any) -> None:
+        happened.append("submitted")
+
+    monkeypatch.setattr(withholding.Withheld, "record", record)
+
+    async def prepared() -> None:
+        held = withholding.Withheld()
+        held.run = SimpleNamespace(run_id="r", assistant_id="a")
+        withholding._preparing.set(held)
+        opening = SimpleNamespace(runs=AdmittedRuns())
+        assert not opening.runs.hooked
+        await submitting.submit(opening, executor, None, (job,), {})
+
+    asyncio.run(prepared())
+    assert happened == ["recorded", "submitted"]

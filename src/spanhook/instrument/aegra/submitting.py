@@ -37,12 +37,12 @@ async def submit(
     opening: Opening, wrapped: Callable[..., Awaitable[None]], _instance: Any, args: Args, kwargs: Kwargs
 ) -> None:
     """In place of an executor's method that is given each run, once it is prepared."""
-    if not opening.runs.hooked:
-        await wrapped(*args, **kwargs)
-        return
     job = first(args, kwargs, "job")
     run_id = job.identity.run_id
     held = withheld(run_id)
+    if held is None and not opening.runs.hooked:
+        await wrapped(*args, **kwargs)
+        return
     try:
         assistant = await assistant_of(run_id) if held is None else str(held.run.assistant_id or "")
         run = run_of(job, assistant, run_executor._build_run_config(job))
