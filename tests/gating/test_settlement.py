@@ -78,4 +78,12 @@ def test_numbers_that_cannot_be_are_not_believed() -> None:
 def test_an_answer_from_a_cache_costs_nothing() -> None:
     nothing = Usage()
     nothing.charge(0)
+    nothing.come_from("framework")
     assert settled(nothing) == Settlement(0, 0)
+
+
+def test_a_provider_that_reports_nothing_for_a_text_is_not_believed() -> None:
+    nothing = Usage()
+    nothing.charge(0)
+    assert settled(nothing) == RESERVED
+    assert settled(nothing, says=False) == Settlement(0, 0)

@@ -59,7 +59,7 @@ def _is_complete(op: Operation, used: Usage) -> bool:
     if used.input_tokens and used.output_tokens:
         return True
     if not used.total_tokens and used.cost_source == "provider":  # from a cache, or counted in calls inside of it
-        return not used.cost_nano
+        return not used.cost_nano and (used.source == "framework" or not _is_answered(op))
     return bool(used.input_tokens) and (op.kind != "llm.call" or not _is_answered(op))
 
 

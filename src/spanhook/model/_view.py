@@ -204,6 +204,7 @@ class View:
         if record.routed:  # it only passed on what others answered, which are operations of their own
             nothing = Usage()
             nothing.charge(0)
+            nothing.come_from("framework")
             return nothing
         return None if record.own_usage is None else record.own_usage.copied()
 
