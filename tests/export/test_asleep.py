@@ -1,10 +1,13 @@
 """Providers that we create do nothing in a forked child until an item comes; beside gevent, that matters."""
 
+import threading
 from pathlib import Path
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
+from spanhook.diagnostics import internal
+from spanhook.export import _asleep
 from tests.commands import Folder
 from tests.servers.collector import collector
 
@@ -258,3 +261,20 @@ def test_doctor_says_so(folder: Folder) -> None:
     ran = folder.spanhook("doctor", "--hooks", "hooks.py:hooks")
 
     assert "TracerProvider starts threads in every child of a fork; under gevent" in " ".join(ran.stdout.split())
+
+
+def test_an_item_does_not_fail_where_no_thread_can_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Consumer:
+        def emit(self, item: str) -> str:
+            return item
+
+    def start(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(internal, "fatal", False)
+    monkeypatch.setattr(threading.Thread, "start", start)
+    sleeping, consumer = _asleep.Sleeping(), Consumer()
+    sleeping.threads.append(threading.Thread())
+    assert sleeping.at(consumer, "emit")
+    assert [consumer.emit("first"), consumer.emit("second")] == ["first", "second"]
+    assert sleeping.threads == []

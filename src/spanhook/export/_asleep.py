@@ -61,9 +61,16 @@ class Sleeping:
                 delattr(*self._entrances.pop())
         while self.threads:
             with suppress(IndexError):
-                thread = self.threads.pop()
-                del thread.join
-                Context().run(thread.start)  # else it would belong to a hook that makes the first item
+                _start(self.threads.pop())
+
+
+def _start(thread: threading.Thread) -> None:
+    try:
+        Context().run(thread.start)  # else it would belong to a hook that makes the first item
+    except Exception as error:  # as in a process that may have no more threads: no item fails for that
+        internal.report("providers.fork", error)
+    else:
+        vars(thread).pop("join", None)
 
 
 def created(make: Callable[[Resource, list[Any]], Any], resource: Resource, exporters: list[Any]) -> Any:
