@@ -18,10 +18,13 @@ class Copied:
         return copy.deepcopy(self.__wrapped__, memo)
 
     def __reduce__(self) -> Any:
-        return itself, (self.__wrapped__,)
+        return self.__reduce_ex__(2)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return self.__reduce__()
+        # As the wrapped object itself, so that the pickle can be loaded where spanhook is not installed. What is
+        # pickled by its name is found under the proxy's.
+        reduced = self.__wrapped__.__reduce_ex__(protocol)
+        return (itself, (self.__wrapped__,)) if isinstance(reduced, str) else reduced
 
 
 def itself(value: Any) -> Any:
