@@ -86,7 +86,7 @@ RUN = (*SPANHOOK, "run", "--require", "aegra", "--")
 PYTHON = (sys.executable,)
 UVICORN = (*PYTHON, "-m", "uvicorn")
 MAIN = (*UVICORN, "aegra_api.main:app")
-OPENTELEMETRY = (*PYTHON, "-m", "opentelemetry.instrumentation.auto_instrumentation")
+OPENTELEMETRY = (str(Path(sys.executable).with_name("opentelemetry-instrument")),)
 
 
 @pytest.mark.parametrize(
