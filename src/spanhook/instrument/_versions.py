@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from importlib import metadata
@@ -32,6 +32,9 @@ _moment = _Moment()
 _read: tuple[_Folders, dict[str, str | None]] | None = None
 """Versions read while the folders were in this state; ``None`` means not installed."""
 
+_owners: tuple[_Folders, Mapping[str, Sequence[str]]] | None = None
+"""The same of the distributions of modules."""
+
 requirement = lru_cache(maxsize=256)(Requirement)
 """A requirement as in a requirements file, parsed once."""
 
@@ -51,6 +54,22 @@ def one_moment() -> Generator[None]:
         yield
     finally:
         _moment.seen = before
+
+
+def owners() -> Mapping[str, Sequence[str]]:
+    """The distributions of each module at the top level. To read them takes about a second.
+
+    Raises:
+        Exception: Their metadata cannot be read.
+    """
+    global _owners
+    folders = _folders() if _moment.seen is None else _moment.seen[0]
+    if folders is None:
+        return metadata.packages_distributions()
+    kept = _owners
+    if kept is None or kept[0] != folders:
+        kept = _owners = folders, metadata.packages_distributions()
+    return kept[1]
 
 
 def version(name: str) -> str:

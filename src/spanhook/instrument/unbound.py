@@ -5,12 +5,12 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import metadata
 from importlib.machinery import ModuleSpec
 
 from spanhook.diagnostics import log
 from spanhook.errors import ConfigurationError
 from spanhook.instrument._packages import has_mark, spec_of
+from spanhook.instrument._versions import owners
 from spanhook.instrument._versions import version as installed
 from spanhook.instrument.declarations import INSTRUMENTORS, Declaration
 from spanhook.instrument.instrumentors import instrumentor_of
@@ -148,10 +148,10 @@ def version_in_use(known: Known) -> str:
 
 
 def _owners(known: Known) -> set[str]:
-    """The distributions that its modules come from. Slow, so only for a library whose own distribution is missing."""
+    """The distributions that its modules come from, for a library whose own distribution is missing."""
     tops = {name.partition(".")[0] for name in known.modules or ()}
     try:
-        return {name for top, names in metadata.packages_distributions().items() if top in tops for name in names}
+        return {name for top, names in owners().items() if top in tops for name in names}
     except Exception as error:  # unreadable metadata must not prevent the import
         log.debug("spanhook: distributions of %s: %s", known.library, error)
         return set()
