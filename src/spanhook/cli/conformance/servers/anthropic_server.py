@@ -115,7 +115,8 @@ def events(body: Json, reply: Reply) -> Iterator[tuple[str, Json | str]]:
         yield event("content_block_stop", index=index)
     ending = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
     if reply.running:
-        yield event("message_delta", delta={**ending, "stop_reason": None}, usage=begun)
+        # Whole at once: LiteLLM takes the first of them for the last.
+        yield event("message_delta", delta={**ending, "stop_reason": None}, usage=counts)
     yield event("message_delta", delta=ending, usage=counts)
     yield event("message_stop")
 
