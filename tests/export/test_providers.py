@@ -13,7 +13,7 @@ WHAT_IS_THERE = """
 import threading
 from opentelemetry import _logs, metrics, trace
 print([
-    type(provider).__module__.startswith("opentelemetry.sdk")
+    any(one.__module__.startswith("opentelemetry.sdk") for one in type(provider).__mro__)
     for provider in (trace.get_tracer_provider(), metrics.get_meter_provider(), _logs.get_logger_provider())
 ], sum(not one.name.startswith("spanhook") for one in threading.enumerate()))
 """

@@ -277,10 +277,11 @@ def test_processes_that_are_killed_and_stopped_never_spend_too_much(
     ledger = open_book(url, 1.0).ledger
     until(lambda: ledger.standing("a").reserved == Amounts())
     counted = ledger.standing("a").spent.tokens
-    assert billed <= 2_000
+    under_way = 4 * 10  # in the process that was killed: Redis counts them as spent, SQLite does not
+    assert billed <= 2_000 + (under_way if kind == "sqlite" else 0)
     assert counted <= 2_000
     assert counted > 1_980
-    assert abs(counted - billed) <= 4 * 10  # the calls under way of the process that was killed
+    assert abs(counted - billed) <= under_way
 
 
 LEAVING = """
