@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from spanhook import semconv
 from spanhook.cli.conformance.checks.cells import Way, operations_of
 from spanhook.cli.conformance.checks.comparing import comparable, outcome, told_of
 from spanhook.cli.conformance.checks.exporting import without_backend
@@ -73,8 +74,9 @@ def unwatched(way: Way) -> Unwatched:
 
 
 def tokens_in(seen: Recorder) -> int:
-    """The tokens that have been counted."""
-    return sum(value for _, value in seen.metrics().get("spanhook.usage.tokens", ()))
+    """The tokens that have been counted because they were reported; calls around may be estimates."""
+    series = seen.metrics().get(semconv.METRIC_TOKENS, ())
+    return sum(value for attributes, value in series if not attributes.get(semconv.USAGE_ESTIMATED))
 
 
 @dataclass(frozen=True)
