@@ -21,9 +21,12 @@ class Copied:
         return self.__reduce_ex__(2)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        # As the wrapped object itself, so that the pickle can be loaded where spanhook is not installed. What is
-        # pickled by its name is found under the proxy's.
-        reduced = self.__wrapped__.__reduce_ex__(protocol)
+        # As the wrapped object itself, so that the pickle can be loaded where spanhook is not installed, unless that is
+        # pickled by its name, as functions are: the name is the proxy's.
+        try:
+            reduced = self.__wrapped__.__reduce_ex__(protocol)
+        except TypeError:
+            reduced = ""
         return (itself, (self.__wrapped__,)) if isinstance(reduced, str) else reduced
 
 
