@@ -1,10 +1,10 @@
 """Hooks, and running them. It knows no library and no wrapper."""
 
 from spanhook.concurrency import per_loop
+from spanhook.gating._charges import Charge, get_charge
 from spanhook.gating._checking import check_signature, time_limit
 from spanhook.gating._decisions import unanswered
 from spanhook.gating._refusals import again
-from spanhook.gating._settlement import Settlement, settlement
 from spanhook.gating._topics import parse_event
 from spanhook.gating._waiting import Told, tell_waiting, waiting
 from spanhook.gating.auditing import Auditor, in_shadow, tell_decided, tell_ended
@@ -75,6 +75,7 @@ __all__ = [
     "Bound",
     "Chain",
     "ChainRun",
+    "Charge",
     "Condition",
     "Control",
     "Enforcement",
@@ -104,7 +105,6 @@ __all__ = [
     "Plan",
     "Registry",
     "ResultListener",
-    "Settlement",
     "Subscriber",
     "Subscription",
     "TextFilter",
@@ -127,6 +127,7 @@ __all__ = [
     "estimated_cost",
     "execution_log",
     "find",
+    "get_charge",
     "guardrail",
     "handler",
     "handler_of",
@@ -152,7 +153,6 @@ __all__ = [
     "renewed_after_fork",
     "report_loosened",
     "set_up",
-    "settlement",
     "tell_decided",
     "tell_ended",
     "tell_waiting",

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 from spanhook import semconv
 from spanhook.errors import Reject, StoreError
-from spanhook.gating import Hook, Measures, estimated_cost, handler, settlement, validated
+from spanhook.gating import Hook, Measures, estimated_cost, get_charge, handler, validated
 from spanhook.hooks.budget._config import Config, Missing, Per, Unpriced, Window
 from spanhook.hooks.budget._estimate import estimate
 from spanhook.hooks.budget._refusing import refusal_facts, refusal_reason
@@ -274,7 +274,7 @@ class Budget(Hook):
         reservation: Reservation | None = op.state.get(self._key)
         if reservation is None or reservation.is_settled:
             return None
-        settled = settlement(op, *reservation.amounts)
+        settled = get_charge(op, *reservation.amounts)
         used = Amounts(settled.tokens, 0 if self._caps.nano is None else settled.nano)
         if not settled.complete:
             if self._uncertainty is not None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from spanhook.gating import Settlement
+from spanhook.gating import Charge
 from spanhook.model import Usage
 from spanhook.store import Amounts, Caps, Standing
 
@@ -18,7 +18,7 @@ class Uncertainty:
         self._unknown = unknown
         self._excess: dict[str, Amounts] = {}
 
-    def add(self, account: str, settled: Settlement, used: Usage | None) -> None:
+    def add(self, account: str, settled: Charge, used: Usage | None) -> None:
         """A call was counted as what was reserved for it.
 
         Args:

@@ -1,7 +1,7 @@
 """Tells operators of calls that cost all that was reserved for them, because nobody reported what they used."""
 
 from spanhook.diagnostics import log
-from spanhook.gating import Settlement
+from spanhook.gating import Charge
 from spanhook.model import Operation
 
 
@@ -13,7 +13,7 @@ class UncountedCalls:
     def __init__(self) -> None:
         self._has_warned = False
 
-    def note(self, name: str, op: Operation, settled: Settlement) -> None:
+    def note(self, name: str, op: Operation, settled: Charge) -> None:
         """Warn, if it is the first call that succeeded without a count.
 
         Args:

@@ -12,7 +12,7 @@ from spanhook.model import Operation, Usage
 _CUT_SHORT = ("abandoned", "cancelled", "error")
 
 
-class Settlement(NamedTuple):
+class Charge(NamedTuple):
     """What a call counts as.
 
     Attributes:
@@ -26,10 +26,10 @@ class Settlement(NamedTuple):
     complete: bool = True
 
 
-NOTHING = Settlement(0, 0)
+NOTHING = Charge(0, 0)
 
 
-def settlement(op: Operation, reserved_tokens: int, reserved_nano: int = 0) -> Settlement:
+def get_charge(op: Operation, reserved_tokens: int, reserved_nano: int = 0) -> Charge:
     """What a model call counts as, now that it has ended.
 
     Args:
@@ -41,11 +41,11 @@ def settlement(op: Operation, reserved_tokens: int, reserved_nano: int = 0) -> S
     if not op.called or (op.status == "error" and _is_unanswered(used)):
         return NOTHING
     if used is None:
-        return Settlement(reserved_tokens, reserved_nano, complete=False)
+        return Charge(reserved_tokens, reserved_nano, complete=False)
     nano = reserved_nano if used.cost_nano is None else used.cost_nano
     if _is_complete(op, used):
-        return Settlement(used.total_tokens, nano)
-    return Settlement(max(used.total_tokens, reserved_tokens), max(nano, reserved_nano), complete=False)
+        return Charge(used.total_tokens, nano)
+    return Charge(max(used.total_tokens, reserved_tokens), max(nano, reserved_nano), complete=False)
 
 
 def _is_unanswered(used: Usage | None) -> bool:
