@@ -37,7 +37,7 @@ def bind_functions(file: "ConfigurationFile") -> None:
     else when it is. Nothing is imported for it.
 
     Raises:
-        ConfigurationFileError: There is no such function, as far as that is known without importing its module.
+        ConfigurationFileError: A function does not exist, as far as its module's source shows.
     """
     mistakes = list[Mistake]()
     seen = set[str]()
