@@ -191,7 +191,7 @@ def test_the_pipeline_is_measured_without_pytest() -> None:
 
 def piped(*arguments: str, **environ: str) -> Any:
     command = ("-m", "benchmarks.pipeline", "--json", "--quick", *arguments)
-    done = children.run(*command, cwd=ROOT, env={**os.environ, **environ}, check=True)
+    done = children.run(*command, cwd=ROOT, env={**os.environ, **environ}, check=True, timeout=600)
     return json.loads(done.stdout)
 
 

@@ -164,13 +164,15 @@ async def test_others_are_told_no_more_of_a_disabled_url_than_its_host(database:
 
 
 async def test_a_ping_waits_for_no_event_and_no_event_for_a_ping(database: Database) -> None:
-    store, outbox, now = WebhookStore(database, SEAL), ServerOutbox(database, SEAL), time.time_ns()
+    store, outbox = WebhookStore(database, SEAL), ServerOutbox(database, SEAL)
     hook, _ = await endpoint(database, "https://hooks.example/", ordered=True)
 
     async def claimed() -> list[Due]:
-        return await asyncio.to_thread(outbox.claim, now + SECOND, now + 2 * SECOND, 8)
+        now = time.time_ns() + SECOND
+        return await asyncio.to_thread(outbox.claim, now, now + SECOND, 8)
 
     def later() -> Outcome:
+        now = time.time_ns()
         return Outcome("pending", now + 3600 * SECOND, now, 1, 500)
 
     await told(database)
