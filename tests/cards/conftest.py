@@ -45,4 +45,5 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Folder]
     for name in set(sys.modules) - before:
         if name.startswith("spanhook_hooks_"):
             del sys.modules[name]
-    sys.meta_path[:] = finders
+    if loader._folders in sys.meta_path and loader._folders not in finders:  # those of others stay
+        sys.meta_path.remove(loader._folders)

@@ -21,7 +21,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Folder]
     yield Folder(tmp_path)
     for name in set(sys.modules) - before:
         del sys.modules[name]
-    sys.meta_path[:] = finders
+    if loader._folders in sys.meta_path and loader._folders not in finders:  # those of others stay
+        sys.meta_path.remove(loader._folders)
 
 
 # ----------------------------------------------------------------------------------- what is found
