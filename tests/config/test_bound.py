@@ -12,7 +12,7 @@ import pytest
 import spanhook
 from spanhook import Hooks, Operation, Reject, RequirementError
 from spanhook.config import bind_functions, bound_functions, is_function, load_file, require_functions
-from spanhook.config.bound import states
+from spanhook.config.bound import states, unbound_functions
 from spanhook.errors import ConfigurationFileError
 from spanhook.testing import recorder
 
@@ -263,3 +263,15 @@ def test_required_functions(write: Callable[..., Any]) -> None:
         assert states() == {"by_hand.shell:search": "waiting"}
         require_functions(["by_hand"])
         assert states() == {"by_hand.shell:search": "bound"}
+
+
+def test_a_module_that_exits_when_it_is_imported(
+    write: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "exiting_tools.py").write_text("def search(query): ...\nraise SystemExit(7)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with recorder():
+        bind_functions(write("exiting_tools:search"))
+        assert unbound_functions() == {"exiting_tools:search": "SystemExit: 7"}
+        with pytest.raises(RequirementError, match="'exiting_tools:search' is not bound: SystemExit: 7"):
+            require_functions(["exiting_tools"])

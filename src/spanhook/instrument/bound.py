@@ -65,7 +65,7 @@ def import_bound(entries: Iterable[BoundFunction], states: dict[str, str]) -> di
     for entry in entries:
         try:
             importlib.import_module(entry.module)
-        except Exception as error:  # whatever the module does when it is imported
+        except (Exception, SystemExit) as error:  # whatever the module does when it is imported
             log.debug("spanhook: %s: %s", entry.module, error)
             reasons[str(entry)] = f"{type(error).__name__}: {error}"
         if states.get(str(entry)) == BOUND:
