@@ -130,3 +130,19 @@ def test_what_may_not_be_sent_to_is_tried_again_and_then_dead(tmp_path: Path) ->
         assert outbox.count("dead") == 1
         assert not receiver.requests
         outbox.close()
+
+
+def test_what_was_delivered_while_the_interpreter_ends_is_settled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with receiving(200) as receiver:
+        outbox, _ = filled(receiver, tmp_path, 1)
+        due = outbox.claim(SECOND, 60 * SECOND, 1)
+
+        async def refuse(*_args: object) -> None:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+
+        monkeypatch.setattr(asyncio, "to_thread", refuse)
+        asyncio.run(Deliverer(outbox, sender(), Schedule())._deliver(due[0]))
+        assert (len(receiver.accepted), outbox.count("pending")) == (1, 0)
+        outbox.close()

@@ -125,7 +125,10 @@ class Deliverer:
 
     async def _deliver(self, due: Due) -> None:
         outcome = await self._attempt(due)
-        await asyncio.to_thread(self._tried, self._outbox.settle, due, outcome)
+        try:
+            await asyncio.to_thread(self._tried, self._outbox.settle, due, outcome)
+        except RuntimeError:  # the interpreter ends and starts no more work on threads; unsettled, it is sent again
+            self._tried(self._outbox.settle, due, outcome)
 
     async def _attempt(self, due: Due) -> Outcome:
         """Try once, as one span, in the trace of the event. Its context is not sent: receivers belong to others."""
