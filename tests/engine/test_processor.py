@@ -10,6 +10,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from spanhook import Hook, Hooks, Operation, Reject
 from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body
+from spanhook.diagnostics import internal
+from spanhook.engine.processor import ForeignSpans, attach, processors_of
 from spanhook.testing import recorder
 
 CHAT: dict[str, Any] = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "gpt-4o", "gen_ai.provider.name": "x"}
@@ -133,3 +135,23 @@ def test_a_retrieval_is_known_by_what_it_searches() -> None:
         [span] = seen.spans
     assert heard == ["KB1"]
     assert "spanhook.retriever.name" not in (span.attributes or {})
+
+
+def test_a_provider_that_takes_no_processor_is_attached_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(internal, "fatal", False)
+
+    class Closed(TracerProvider):
+        open = False
+
+        def add_span_processor(self, span_processor: SpanProcessor) -> None:
+            if not self.open:
+                raise RuntimeError("not now")
+            super().add_span_processor(span_processor)
+
+    provider = Closed()
+    attach(provider)
+    assert not processors_of(provider)
+    provider.open = True
+    attach(provider)
+    attach(provider)
+    assert [type(one) for one in processors_of(provider)] == [ForeignSpans]

@@ -119,6 +119,7 @@ def attach(provider: Any = None) -> None:
     try:
         provider.add_span_processor(made)
     except Exception as error:
+        _attached.pop(provider)  # the next call tries again
         internal.report("processor", error)
 
 
