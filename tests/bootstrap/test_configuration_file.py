@@ -135,7 +135,7 @@ def test_without_the_file_that_is_named_nothing_starts(folder: Folder, path: dic
     ran = folder.spanhook("run", "--config", "nope.yaml", "app.py", **path)
 
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr == "spanhook: there is no configuration file 'nope.yaml'; correct the path\n"
+    assert ran.stderr == "spanhook: the configuration file 'nope.yaml' does not exist; correct the path\n"
 
 
 DEFINITION = """

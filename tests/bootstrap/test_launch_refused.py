@@ -37,7 +37,7 @@ def python_with(path: Path, **lines: str) -> str:
 
 
 NOT_STARTED = {
-    "no path": (["app.py"], {"SPANHOOK_HOOKS": "nope.py:hooks"}, 2, "there is no file"),
+    "no path": (["app.py"], {"SPANHOOK_HOOKS": "nope.py:hooks"}, 2, "nope.py does not exist"),
     "misspelt": (
         ["app.py"],
         {"SPANHOOK_HOKS": "hooks.py:hooks"},
@@ -46,8 +46,8 @@ NOT_STARTED = {
     ),
     "empty hooks": (["--hooks", "", "app.py"], {}, 2, "--hooks was given an empty value"),
     "empty require": (["--require", "", "app.py"], {}, 2, "--require was given an empty value"),
-    "no script": (["nope.py"], {}, 2, "there is no script 'nope.py'"),
-    "no command": (["--", "no-such-command"], {}, 2, "there is no command 'no-such-command'"),
+    "no script": (["nope.py"], {}, 2, "the script 'nope.py' does not exist"),
+    "no command": (["--", "no-such-command"], {}, 2, "the command 'no-such-command' does not exist"),
     "nothing": ([], {}, 2, "nothing to run"),
     "no module name": (["-m"], {}, 2, "-m needs a module name"),
     "no dashes": (["ls"], {}, 2, "write spanhook run -- ls"),

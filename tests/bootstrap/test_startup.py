@@ -45,7 +45,7 @@ def test_disabled_instrumentations_do_not_disable_hooks(folder: Folder, disabled
 @pytest.mark.parametrize(
     ("variables", "code", "message"),
     [
-        ({"SPANHOOK_HOOKS": "nope.py:hooks"}, 2, "there is no file"),
+        ({"SPANHOOK_HOOKS": "nope.py:hooks"}, 2, "nope.py does not exist"),
         ({"SPANHOOK_REQUIRE": "nope"}, 2, "unknown library 'nope'"),
         ({"SPANHOOK_HOOKS": "raising.py:hooks"}, 2, "failed to load: SystemExit: 0"),
     ],

@@ -36,7 +36,7 @@ def test_what_is_no_function_keeps_the_agent_from_starting(folder: Folder, sourc
 
 
 def test_a_file_that_is_not_there(folder: Folder) -> None:
-    with pytest.raises(AgentConfigError, match=r"there is no file .*nowhere\.py; correct the path"):
+    with pytest.raises(AgentConfigError, match=r"the file .*nowhere\.py does not exist; correct the path"):
         agent_scope(loading(folder, on_start="nowhere.py:start")).__enter__()
 
 

@@ -100,7 +100,7 @@ def test_a_call_that_was_made_before_is_marked(folder: Path) -> None:
     [
         (("show", "unknown"), 1, "there is no request 'unknown'"),
         (("list", "--store", "memory://"), 2, "known to the application's process alone"),
-        (("list", "--store", "sqlite:///missing/a.db"), 2, "there is no folder"),
+        (("list", "--store", "sqlite:///missing/a.db"), 2, "missing' does not exist"),
         (("list", "--store", "redis://127.0.0.1:1/0"), 2, "redis://127.0.0.1:1/0 cannot be used: ConnectionError"),
         (("list", "--config", "missing.yaml"), 2, "missing.yaml"),
         (("approve",), 2, "Missing argument"),

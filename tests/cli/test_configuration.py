@@ -59,7 +59,7 @@ def test_check_takes_the_file_of_the_folder(folder: Folder) -> None:
 
 def test_check_notes_that_there_is_no_end_mark(folder: Folder) -> None:
     ran = folder.here("config", "check", "spanhook.yaml")
-    note = "the file has no end mark; end it with the line ..., so that the loss of its end is noticed"
+    note = "the end mark is missing; add the line ..., so that a file cut short is noticed"
     assert ran.stderr == f"spanhook.yaml: note: {note}\n"
 
     folder.file("spanhook.yaml", FILE + "...\n")
@@ -129,7 +129,7 @@ def test_check_as_json(folder: Folder) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (None, "there is no configuration file 'nope.yaml'; correct the path\n"),
+        (None, "the configuration file 'nope.yaml' does not exist; correct the path\n"),
         ("a: [", "nope.yaml:1: is not valid YAML: "),
         ("version: 1\nhooks:\n  path: gone.py:hooks\n", "nope.yaml:3: hooks.path: '"),
         (
@@ -138,7 +138,7 @@ def test_check_as_json(folder: Folder) -> None:
         ),
         (
             "settings:\n  definitions_dir: gone\n",
-            "nope.yaml:2: settings.definitions_dir: hook definitions: there is no directory '",
+            "nope.yaml:2: settings.definitions_dir: hook definitions: the directory '",
         ),
     ],
 )

@@ -69,7 +69,7 @@ def test_processes_that_follow_the_file_are_listed_with_what_they_run(folder: Fo
     assert f"Processes that follow {path} (now {read(str(path)).digest})" in printed
     assert f"  {os.getpid()}  {content.digest}  not as the file is now\n" in printed
     assert f"process {os.getpid()} does not run the file as it is now: it may have been cut short" in printed
-    assert "spanhook.yaml has no end mark, which strict requires; end it with the line ..." in printed
+    assert "spanhook.yaml lacks the end mark that strict mode requires; end it with the line ..." in printed
 
 
 def test_everything_in_order(folder: Folder, caplog: pytest.LogCaptureFixture) -> None:
@@ -132,7 +132,7 @@ def test_for_people(folder: Folder) -> None:
 
 
 WRONG: list[tuple[list[str], dict[str, str], int, str, str]] = [
-    (["--hooks", "nope.py:x"], {}, 2, "hooks", "there is no file"),
+    (["--hooks", "nope.py:x"], {}, 2, "hooks", "nope.py does not exist"),
     ([], {"SPANHOOK_HOOKS": "hooks.py:nope"}, 2, "hooks", "hooks.py has no 'nope'; it has hooks"),
     (["--require", "nope"], {}, 2, "require", "unknown library 'nope'"),
     ([], {"SPANHOOK_MODE": "maybe"}, 2, "SPANHOOK_MODE", "mode 'maybe' is unknown"),

@@ -83,7 +83,7 @@ def test_the_audit_record_can_be_verified(tmp_path: Path) -> None:
         (("--host", "0.0.0.0", "--api-keys"), "--allow-host"),
         (("--port", "0", "--database", "mysql://x"), "expected sqlite:///"),
         (("--port", "0", "--database", "sqlite:////"), "sqlite:///"),
-        (("--port", "0", "--database", "sqlite:////nowhere/at/all.db"), "there is no folder"),
+        (("--port", "0", "--database", "sqlite:////nowhere/at/all.db"), "the folder '/nowhere/at' does not exist"),
         (("--port", "0", "--config", "nothing.yaml"), "nothing.yaml"),
     ],
 )

@@ -15,7 +15,7 @@ QUEUE = ("--queue", "redis://127.0.0.1:9/0")
         (QUEUE, "a worker needs agents; give --agent"),
         ((*QUEUE, "--agent", "support"), "--agent support: expected NAME=TARGET"),
         ((*QUEUE, "--agent", "support=./no.py:graph"), "no.py"),
-        (("--config", "no.yaml"), "there is no configuration file 'no.yaml'"),
+        (("--config", "no.yaml"), "the configuration file 'no.yaml' does not exist"),
     ],
 )
 def test_what_it_lacks_is_said(

@@ -207,8 +207,11 @@ def test_the_run_of_an_agent(write: Callable[..., Any]) -> None:
 @pytest.mark.parametrize(
     ("tools", "message"),
     [
-        (["nowhere.at_all:search"], r"spanhook\.yaml:4: bind\.tools\[0\]: nowhere\.at_all:search: there is no module"),
-        (["by_hand.nothing:search"], "there is no module by_hand.nothing"),
+        (
+            ["nowhere.at_all:search"],
+            r"spanhook\.yaml:4: bind\.tools\[0\]: nowhere\.at_all:search: the module nowhere\.at_all does",
+        ),
+        (["by_hand.nothing:search"], "the module by_hand.nothing does not exist"),
         (["by_hand.shell:serach"], "by_hand.shell has no serach"),
         (["by_hand.shell:Base.execute"], "Base of by_hand.shell has no execute"),
         (["by_hand.shell:search"] * 2, "it is named twice"),

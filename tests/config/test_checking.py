@@ -148,7 +148,7 @@ def test_a_lone_hook_is_taken_too(write: Write) -> None:
         ("hooks:\n  path: ./raising.py:hooks", "spanhook.yaml:2: hooks.path: "),
         (
             "hooks:\n  path: no.such.module:hooks",
-            "spanhook.yaml:2: hooks.path: 'no.such.module:hooks': there is no module 'no'",
+            "spanhook.yaml:2: hooks.path: 'no.such.module:hooks': the module 'no' does not exist",
         ),
         ("hooks:\n  path: nonsense", "spanhook.yaml:2: hooks.path: 'nonsense': expected path/to/hooks.py:hooks"),
         ("hooks:\n  path: m_hooks.py:hooks\n  timeout: 3", "spanhook.yaml:3: hooks.timeout: 3"),

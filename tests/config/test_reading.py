@@ -174,7 +174,7 @@ def test_what_cannot_be_read_is_refused_in_one_line(write: Write, case: str) -> 
 
 def test_files_that_are_not_there_or_are_none(write: Write, tmp_path: Path) -> None:
     write("")
-    with pytest.raises(ConfigurationError, match=r"there is no configuration file 'nope.yaml'; correct the path"):
+    with pytest.raises(ConfigurationError, match=r"configuration file 'nope.yaml' does not exist; correct the path"):
         read("nope.yaml")
     with pytest.raises(ConfigurationError, match=r"is a folder; name a file in it, such as .*/spanhook.yaml"):
         read(str(tmp_path))

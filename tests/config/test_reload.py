@@ -219,7 +219,9 @@ def test_a_missing_file_keeps_what_was_in_force(write: Write, said: list[str]) -
     assert not follower.reload()
     assert refused() == {"refund"}
     (line,) = said
-    assert line.startswith("spanhook: there is no configuration file 'spanhook.yaml'; correct the path; the previous")
+    assert line.startswith(
+        "spanhook: the configuration file 'spanhook.yaml' does not exist; correct the path; the previous"
+    )
 
     write(OTHER)
     assert follower.reload()

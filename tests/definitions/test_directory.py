@@ -98,7 +98,7 @@ def test_bytes_that_are_no_text_and_a_directory_that_is_not_there(tmp_path: Path
     (tmp_path / "bad.yaml").write_bytes(b"\xff\xfe\x00\x00name")
     with pytest.raises(ConfigurationError, match=r"bad\.yaml cannot be read"):
         load_definitions(tmp_path)
-    with pytest.raises(ConfigurationError, match="there is no directory"):
+    with pytest.raises(ConfigurationError, match=r"the directory '.*' does not exist"):
         load_definitions(tmp_path / "nowhere")
 
 

@@ -107,12 +107,12 @@ DECORATED = "from spanhook import Hooks\nhooks = Hooks()\n@hooks.{}\ndef gate(op
 MISTAKES = {
     "no colon": ("hooks.py", "", "hooks 'hooks.py': expected path/to/hooks.py:hooks or package.module:hooks"),
     "no name": ("hooks.py:", "", "hooks 'hooks.py:': expected path/to/hooks.py:hooks"),
-    "no file": ("./nope.py:hooks", "", "there is no file {here}/nope.py; correct the path"),
+    "no file": ("./nope.py:hooks", "", "the file {here}/nope.py does not exist; correct the path"),
     "folder": ("./sub:hooks", "", "./sub is a folder; name a file in it"),
     "no module": (
         "no.such.module:hooks",
         "",
-        "there is no module 'no'; correct it, or name the file as ./module.py:name",
+        "the module 'no' does not exist; correct it, or name the file as ./module.py:name",
     ),
     "no name in it": ("hooks.py:hoks", HOOKS, "hooks.py has no 'hoks'; it has hooks"),
     "no registry at all": (

@@ -662,7 +662,7 @@ def test_a_new_period_is_a_new_budget(tmp_path: Path) -> None:
         ({"tokens": 5, "per": "team"}, "per='team'"),
         ({"usd": 5, "unpriced": "count"}, "unpriced: count needs tokens"),
         ({"usd": 5, "per": "run", "window": "day"}, "remove window: day"),
-        ({"usd": 5, "per": "user", "window": "day", "time_zone": "Mars"}, "'Mars' is no known time zone"),
+        ({"usd": 5, "per": "user", "window": "day", "time_zone": "Mars"}, "'Mars' is not a known time zone"),
         ({"tokens": 5, "store": "ftp://x"}, "a store cannot be opened"),
         ({"tokens": 5, "store": "postgresql://x/y"}, "budgets cannot be kept in PostgreSQL; write sqlite:///FILE"),
         ({"tokens": 5, "limit": 5}, "unknown setting limit=5"),

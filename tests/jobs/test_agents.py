@@ -173,9 +173,9 @@ def test_a_target_that_cannot_be_loaded_is_said_to_be_an_agent(tmp_path: Path) -
     (tmp_path / "fine.py").write_text("graph = 1")
     for spec, said in (
         (f"{tmp_path}/app.py:graph", "cannot be imported: No module named 'nothing_like_it'"),
-        (f"{tmp_path}/gone.py:graph", ": there is no file"),
+        (f"{tmp_path}/gone.py:graph", "gone.py does not exist"),
         (f"{tmp_path}/fine.py:gone", "has no 'gone'"),
-        ("nothing_like_it:graph", "there is no module 'nothing_like_it'"),
+        ("nothing_like_it:graph", "the module 'nothing_like_it' does not exist"),
         ("./app.py", "expected path/to/app.py:graph"),
     ):
         with pytest.raises(ConfigurationError) as raised:

@@ -92,9 +92,9 @@ def test_a_spec_without_a_name_is_a_value_error(spec: Any) -> None:
 
 
 def test_a_file_that_is_not_there_is_a_file_not_found_error(folder: Path) -> None:
-    with pytest.raises(FileNotFoundError, match=f"there is no file {folder}/missing.py; correct the path"):
+    with pytest.raises(FileNotFoundError, match=f"the file {folder}/missing.py does not exist; correct the path"):
         load_hooks("./missing.py:hooks", folder)
-    with pytest.raises(FileNotFoundError, match="there is no file"):
+    with pytest.raises(FileNotFoundError, match=r"the file .* does not exist"):
         load_hooks("./:hooks", folder)
 
 
@@ -154,7 +154,7 @@ def test_a_section_of_a_configuration_file(folder: Path) -> None:
         ({"path": "./hooks.py:hooks", "timeout": "5"}, "hooks: timeout='5', expected seconds above 0"),
         ({"path": "./hooks.py:hooks", "timeout": 0}, "hooks: timeout=0, expected"),
         ({"path": "./hooks.py:hooks", "timeout": True}, "hooks: timeout=True, expected"),
-        ({"path": "./missing.py:hooks"}, "there is no file"),
+        ({"path": "./missing.py:hooks"}, "missing.py does not exist"),
         ({"path": "./hooks.py:number"}, "number is of type int"),
         ({"path": "./broken.py:hooks"}, "hooks './broken.py:hooks': LookupError: no settings"),
         ("./hooks.py:hooks", "hooks='./hooks.py:hooks', expected a mapping such as"),

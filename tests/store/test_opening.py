@@ -17,7 +17,7 @@ def test_the_book_of_one_address_is_one(tmp_path: Path) -> None:
     assert open_book("memory://") is open_book("memory://")
     assert open_book("memory://") is not open_book("memory://other")
     assert open_book("memory://", 5.0).ledger is open_book("memory://").ledger
-    with pytest.raises(ConfigurationError, match="there is no folder"):
+    with pytest.raises(ConfigurationError, match=r"the folder .*missing' does not exist"):
         open_book(f"sqlite:///{tmp_path}/missing/ledger.db")
     assert open_book(url, expired="free").ledger is open_book(url).ledger
 

@@ -72,7 +72,7 @@ def resolve(words: Sequence[str], *, command: bool) -> Target:
         return _ours(words)
     if not command:
         hint = f"; write spanhook run -- {first} ... to run a command" if _found(first) else ""
-        raise ConfigurationError(f"there is no script {first!r}{hint or '; correct the path'}")
+        raise ConfigurationError(f"the script {first!r} does not exist{hint or '; correct the path'}")
     return _command(words)
 
 
@@ -88,7 +88,7 @@ def _ours(words: Sequence[str]) -> Target:
 def _command(words: Sequence[str]) -> Target:
     file = _found(words[0])
     if file is None:
-        raise ConfigurationError(f"there is no command {words[0]!r}; correct it, or install it")
+        raise ConfigurationError(f"the command {words[0]!r} does not exist; correct it, or install it")
     interpreter = _interpreter([file, *words[1:]])
     base = os.path.basename(file)
     if interpreter is not None:

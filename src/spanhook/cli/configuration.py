@@ -103,7 +103,7 @@ def check(path: str | None, as_json: bool) -> int:
         file = load_file(path)
         _check_definitions(file)
         if lacks_end_mark(file.document):
-            note = f"the file has no end mark; end it with the line {END_MARK}, so that the loss of its end is noticed"
+            note = f"the end mark is missing; add the line {END_MARK}, so that a file cut short is noticed"
             print(f"{path}: note: {note}", file=sys.stderr)  # noqa: T201
     except ConfigurationFileError as error:
         mistakes = error.mistakes

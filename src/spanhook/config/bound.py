@@ -110,7 +110,7 @@ def _problem(function: BoundFunction) -> str:
             "function to a module, or decorate it with spanhook.tool or spanhook.agent"
         )
     if spec is None:
-        return f"there is no module {function.module}; if the application finds it elsewhere, set PYTHONPATH"
+        return f"the module {function.module} does not exist; if the application finds it elsewhere, set PYTHONPATH"
     return _lack(spec, function.name.split("."))
 
 

@@ -122,7 +122,7 @@ def content_of(path: str) -> bytes:
         with open(path, "rb", opener=_open_at_once) as opened:
             content = opened.read(LARGEST + 1)
     except FileNotFoundError:
-        raise ConfigurationError(f"there is no configuration file {shown(path)!r}; correct the path") from None
+        raise ConfigurationError(f"the configuration file {shown(path)!r} does not exist; correct the path") from None
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"the configuration file {shown(path)!r} cannot be read: {error}") from None
     if len(content) > LARGEST:

@@ -29,7 +29,7 @@ def load_definitions(directory: str | Path) -> list[HookDefinition]:
     """
     folder = Path(directory)
     if not folder.is_dir():
-        raise ConfigurationError(f"hook definitions: there is no directory {str(directory)!r}; correct the path")
+        raise ConfigurationError(f"hook definitions: the directory {str(directory)!r} does not exist; correct the path")
     found: list[HookDefinition] = []
     places: dict[str, str] = {}
     for path in sorted(one for one in folder.iterdir() if one.suffix in (".yaml", ".yml")):

@@ -125,7 +125,7 @@ def check_file(spec: str) -> None:
     if os.path.isdir(path):
         raise ConfigurationError(f"hooks {spec!r}: {target} is a folder; name a file in it, such as {target}/hooks.py")
     if not os.path.exists(path):
-        raise ConfigurationError(f"hooks {spec!r}: there is no file {path}; correct the path")
+        raise ConfigurationError(f"hooks {spec!r}: the file {path} does not exist; correct the path")
 
 
 def _from_file(spec: str, target: str) -> ModuleType:
@@ -173,7 +173,7 @@ def _from_module(spec: str, target: str) -> ModuleType:
         if error.name and f"{target}.".startswith(f"{error.name}."):
             file = f"./{target.rpartition('.')[2]}.py"
             raise ConfigurationError(
-                f"hooks {spec!r}: there is no module {error.name!r}; correct it, or name the file as {file}:name"
+                f"hooks {spec!r}: the module {error.name!r} does not exist; correct it, or name the file as {file}:name"
             ) from None
         raise
 

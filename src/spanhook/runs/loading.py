@@ -51,7 +51,7 @@ def _module(spec: str, target: str, base_dir: str | os.PathLike[str] | None) -> 
         return importlib.import_module(target)
     path = Path(base_dir or ".", Path(target).expanduser()).resolve()
     if not path.is_file():
-        raise FileNotFoundError(f"hooks {spec!r}: there is no file {path}; correct the path")
+        raise FileNotFoundError(f"hooks {spec!r}: the file {path} does not exist; correct the path")
     return module_at(str(path))
 
 

@@ -103,7 +103,7 @@ class CronState:
             recent = tuple(Past(_time(tick), fate, _time(at), *said) for tick, fate, at, *said in known["recent"])
             return cls(str(known["rule"]), _time(known["last"]), running, tuple(map(_time, known["waiting"])), recent)
         except (KeyError, TypeError, OverflowError, OSError) as error:
-            raise ValueError(f"{text[:80]!r} is no state of a schedule") from error
+            raise ValueError(f"{text[:80]!r} is not the state of a schedule") from error
 
 
 def _time(seconds: float) -> datetime:

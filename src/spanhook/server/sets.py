@@ -116,5 +116,5 @@ def read_signing_key(path: str) -> SigningKey | None:
     except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise ConfigurationError(f"signing_key: {path!r} cannot be read: {error}") from None
     if not isinstance(key, Ed25519PrivateKey):
-        raise ConfigurationError(f"signing_key: {path!r} is no key of Ed25519; make one with openssl genpkey")
+        raise ConfigurationError(f"signing_key: {path!r} is not an Ed25519 key; make one with openssl genpkey")
     return key

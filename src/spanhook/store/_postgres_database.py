@@ -39,7 +39,7 @@ class PostgresDatabase:
         try:
             conninfo_to_dict(url)
         except psycopg.Error:
-            raise ConfigurationError(f"{self.shown} cannot be used: it is no address of PostgreSQL") from None
+            raise ConfigurationError(f"{self.shown} cannot be used: it is not a PostgreSQL address") from None
         self.renew()
         renewed.add(self)
 

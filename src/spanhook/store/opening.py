@@ -43,7 +43,7 @@ def _made(scheme: str, url: str, path: str) -> Approvals:
         from spanhook.store.sqlite_approvals import SQLiteApprovals
 
         if not os.path.isdir(os.path.dirname(path)):
-            raise ConfigurationError(f"{url}: there is no folder {os.path.dirname(path)!r}; create it")
+            raise ConfigurationError(f"{url}: the folder {os.path.dirname(path)!r} does not exist; create it")
         return SQLiteApprovals(path)
     if scheme == "redis":
         from spanhook.store.redis_approvals import RedisApprovals
@@ -85,7 +85,7 @@ def _ledger(scheme: str, url: str, path: str, expired: Expired) -> Ledger:
         from spanhook.store.sqlite_ledger import SQLiteLedger
 
         if not os.path.isdir(os.path.dirname(path)):
-            raise ConfigurationError(f"{url}: there is no folder {os.path.dirname(path)!r}; create it")
+            raise ConfigurationError(f"{url}: the folder {os.path.dirname(path)!r} does not exist; create it")
         with suppress(OSError):  # a folder that cannot be written to may become so
             ProcessLock(path).check()
         return SQLiteLedger(path)
@@ -112,7 +112,7 @@ def open_states(url: str) -> States:
         return PostgresStates(address.url)
     if address.scheme == "sqlite":
         if not os.path.isdir(os.path.dirname(address.path)):
-            raise ConfigurationError(f"{url}: there is no folder {os.path.dirname(address.path)!r}; create it")
+            raise ConfigurationError(f"{url}: the folder {os.path.dirname(address.path)!r} does not exist; create it")
         return SQLiteStates(address.path)
     if address.scheme == "memory":
         return MemoryStates()

@@ -114,7 +114,7 @@ class Destinations:
         for one in found:
             address = _literal(one)
             if address is None:
-                raise DestinationError("the name resolves to what is no address")
+                raise DestinationError("the name resolves to something that is not an address")
             self._check(address)
         return list(dict.fromkeys(found))
 
@@ -125,7 +125,7 @@ class Destinations:
                 raise DestinationError(f"{host!r} is no IP address as it is usually written")
             self._check(address)
         elif not _NAME.fullmatch(host.removesuffix(".")):
-            raise DestinationError(f"{host!r} is no name of a host; write international names in Punycode")
+            raise DestinationError(f"{host!r} is not a host name; write international names in Punycode")
 
     def _check(self, address: IP) -> None:
         if not is_global(address) and not is_within(address, self._networks):
@@ -145,7 +145,7 @@ def _network(text: str) -> Network:
     try:
         return ip_network(text)
     except ValueError as error:
-        raise ConfigurationError(f"{text!r} is no network: {error}; expected one such as 10.1.0.0/16") from None
+        raise ConfigurationError(f"{text!r} is not a network: {error}; expected one such as 10.1.0.0/16") from None
 
 
 _threads = Workers("spanhook-resolve", 128)

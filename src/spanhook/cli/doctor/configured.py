@@ -73,6 +73,6 @@ def followed(
         if one.ungated
     ]
     if document is not None and settings.strict and lacks_end_mark(document):
-        about = f"{document.shown} has no end mark, which strict requires; end it with the line {END_MARK}"
+        about = f"{document.shown} lacks the end mark that strict mode requires; end it with the line {END_MARK}"
         findings.append(Finding("warning", "config", about))
     return result, findings

@@ -55,7 +55,7 @@ def _plain(value: Any, depth: int) -> Any:
         return _text(value)
     if type(value) is float:
         if not math.isfinite(value):
-            raise UnboundValueError(f"{value} is no number")
+            raise UnboundValueError(f"{value} is not a number")
         return value  # always written with a point or an exponent, and so unlike an integer
     if isinstance(value, datetime | date | time):
         return _typed(type(value).__name__, value.isoformat())
@@ -79,7 +79,7 @@ def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
     plain: dict[str, Any] = {}
     for key, one in value.items():
         if type(key) is not str:
-            raise UnboundValueError(f"the key {key!r} is no text")
+            raise UnboundValueError(f"the key {key!r} is not text")
         plain[f"${_text(key)}" if key.startswith("$") else _text(key)] = _plain(one, depth + 1)
     return plain
 

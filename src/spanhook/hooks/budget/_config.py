@@ -70,7 +70,7 @@ class Config(SettingsModel):
             ZoneInfo(name)
         except (KeyError, ValueError, OSError):
             raise ValueError(
-                f"{name!r} is no known time zone; write one such as Europe/Berlin, and install tzdata if there are none"
+                f"{name!r} is not a known time zone; write one like Europe/Berlin, and install tzdata if there are none"
             ) from None
         return name
 

@@ -106,7 +106,7 @@ class Config(SettingsModel):
         wrong = [name for name, value in headers.items() if not (_HEADER.fullmatch(name) and _VALUE.fullmatch(value))]
         if wrong:
             names = ", ".join(map(repr, wrong))
-            raise ValueError(f"{names} is no header, or its value has characters that headers cannot have")
+            raise ValueError(f"{names} is not a header, or its value has characters that headers cannot have")
         return headers
 
     @property

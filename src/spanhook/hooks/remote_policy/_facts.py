@@ -17,7 +17,7 @@ def _body(op: Operation) -> str | None:
     try:
         return op.request.body.decode("utf-8")
     except UnicodeDecodeError:
-        raise Unsendable("the body of the request is no text") from None
+        raise Unsendable("the body of the request is not text") from None
 
 
 def _only_input(op: Operation) -> Any:

@@ -36,7 +36,7 @@ def _no_constant(name: str) -> Any:
 def fields(value: Any, what: str, known: Collection[str] | None = None) -> Fields:
     """A mapping; with ``known``, one that has no other keys."""
     if type(value) is not dict:
-        raise UnreadableAnswer(f"{what} is no object")
+        raise UnreadableAnswer(f"{what} is not an object")
     mapping = cast("dict[str, Any]", value)
     if known is not None and not mapping.keys() <= set(known):
         raise UnreadableAnswer(f"{what} has keys that are not known")
@@ -46,7 +46,7 @@ def fields(value: Any, what: str, known: Collection[str] | None = None) -> Field
 def items(value: Any, what: str) -> list[Any]:
     """A list."""
     if type(value) is not list:
-        raise UnreadableAnswer(f"{what} is no list")
+        raise UnreadableAnswer(f"{what} is not a list")
     return cast("list[Any]", value)
 
 
@@ -56,7 +56,7 @@ def text(mapping: Fields, key: str, *, needed: bool = False) -> str:
     if value is None and not needed:
         return ""
     if type(value) is not str or (needed and not value):
-        raise UnreadableAnswer(f"{key} is no text")
+        raise UnreadableAnswer(f"{key} is not text")
     return value
 
 
@@ -79,5 +79,5 @@ def number(mapping: Fields, key: str) -> float | None:
     if value is None:
         return None
     if type(value) not in (int, float) or not math.isfinite(value):
-        raise UnreadableAnswer(f"{key} is no number")
+        raise UnreadableAnswer(f"{key} is not a number")
     return float(value)

@@ -194,7 +194,7 @@ def _sqlite(path: str, url: str, folder: str) -> tuple[AsyncEngine, str, str, st
         raise ConfigurationError(f"{url!r} names no SQLite file; write sqlite:///spanhook.db (three slashes)")
     path = os.path.abspath(os.path.join(folder, path))
     if not os.path.isdir(os.path.dirname(path)):
-        raise ConfigurationError(f"{url}: there is no folder {os.path.dirname(path)!r}; create it")
+        raise ConfigurationError(f"{url}: the folder {os.path.dirname(path)!r} does not exist; create it")
     shown = f"sqlite:///{path}"
     return sqlite.engine(path), shown, shown, path
 

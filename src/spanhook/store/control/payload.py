@@ -63,7 +63,7 @@ def inflated(body: bytes, encoding: str, most: int) -> bytes:
             if left < 0:
                 raise TooLargeError(f"the body has more than {most} bytes when decompressed")
             if not reader.eof:
-                raise MalformedError(f"the body is no whole {name}")
+                raise MalformedError(f"the body is not a complete {name}")
             found.append(data)
             rest = reader.unused_data
     except zlib.error as error:
@@ -96,7 +96,7 @@ def as_protobuf(signal: Signal, data: bytes, content_type: str) -> bytes:
     try:
         given: Any = json.loads(data)
         if not isinstance(given, dict):
-            raise MalformedError("the body is no object of JSON")
+            raise MalformedError("the body is not a JSON object")
         request = _as_ids(cast("dict[str, Any]", given))
         message = _REQUESTS[signal]()
         if _SURROGATE.search(data):
@@ -106,7 +106,7 @@ def as_protobuf(signal: Signal, data: bytes, content_type: str) -> bytes:
     except RecursionError:
         raise MalformedError("the JSON is nested too deeply") from None
     except (ValueError, TypeError, AttributeError, KeyError, ParseError) as error:
-        raise MalformedError(f"the JSON is no request of OTLP: {type(error).__name__}") from None
+        raise MalformedError(f"the JSON is not an OTLP request: {type(error).__name__}") from None
 
 
 def _as_ids(value: Any) -> Any:

@@ -115,7 +115,7 @@ def _skip(data: bytes, at: int) -> int:
     tag, at = _varint(data, at)
     sort = tag & 7
     if tag >> 3 == 0:
-        raise MalformedError("the body is no message of OTLP: it has a field without a number")
+        raise MalformedError("the body is not an OTLP message: it has a field without a number")
     if sort == _LENGTH:
         length, at = _varint(data, at)
         return at + length
@@ -123,7 +123,7 @@ def _skip(data: bytes, at: int) -> int:
         return _varint(data, at)[1]
     width = _WIDTHS.get(sort)
     if width is None:
-        raise MalformedError("the body is no message of OTLP: it has a field of an unknown type")
+        raise MalformedError("the body is not an OTLP message: it has a field of an unknown type")
     return at + width
 
 
@@ -137,4 +137,4 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             return value, at
         shift += 7
         if shift >= _LONGEST_VARINT:
-            raise MalformedError("the body is no message of OTLP: a number in it has no end")
+            raise MalformedError("the body is not an OTLP message: a number in it has no end")
