@@ -110,7 +110,10 @@ def test_they_are_active_in_children(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (NAMED.replace("hooks.py", "gone.py"), "langgraph.json:1: hooks.path: '{}/gone.py:hooks': the file "),
+        (
+            NAMED.replace("hooks.py", "gone.py"),
+            "langgraph.json:1: hooks.path: '{}/gone.py:hooks': the file {}/gone.py does not exist",
+        ),
         (
             NAMED.replace(":hooks", ":gone"),
             "langgraph.json:1: hooks.path: '{}/hooks.py:gone': {}/hooks.py has no 'gone'",
