@@ -182,7 +182,7 @@ def test_settings_that_cannot_be_used(tmp_path: Path, monkeypatch: pytest.Monkey
         ({"url": "https://127.0.0.1/"}, "not public"),
         ({"url": "https://hooks.example/", "events": ["agent:ended"]}, "unknown event"),
         ({"url": "https://hooks.example/", "events": []}, "events"),
-        ({"url": "https://hooks.example/", "allowed_networks": ["10.1.2.3/8"]}, "no network"),
+        ({"url": "https://hooks.example/", "allowed_networks": ["10.1.2.3/8"]}, "not a network"),
         ({"url": "https://hooks.example/", "secret_env": "NO_SECRET"}, "not set"),
     ):
         with pytest.raises(ConfigurationError, match=said):

@@ -104,7 +104,7 @@ async def test_only_configuration_allows_more() -> None:
     with pytest.raises(DestinationError):
         await resolved("10.2.0.1", networks=("10.1.0.0/16",))
     assert not Destinations(plain_http=True).parse("http://hooks.example/").secure
-    with pytest.raises(ConfigurationError, match="no network"):
+    with pytest.raises(ConfigurationError, match="not a network"):
         Destinations(("10.1.2.3/16",))
 
 

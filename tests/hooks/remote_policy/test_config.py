@@ -40,8 +40,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no policies": ({"service": "cedar"}, "cedar needs policies"),
     "no query": ({"service": "rego", "policies": ["a"]}, "rego needs it"),
     "no such file": ({"service": "cedar", "policies": ["no/such.cedar"]}, "no/such.cedar: cannot be read"),
-    "odd header": ({"service": "opa", "url": URL, "headers": {"a b": "c"}}, "is no header"),
-    "header of lines": ({"service": "opa", "url": URL, "headers": {"a": "c\r\nb: d"}}, "is no header"),
+    "odd header": ({"service": "opa", "url": URL, "headers": {"a b": "c"}}, "is not a header"),
+    "header of lines": ({"service": "opa", "url": URL, "headers": {"a": "c\r\nb: d"}}, "is not a header"),
 }
 
 
