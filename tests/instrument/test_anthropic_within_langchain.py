@@ -34,8 +34,13 @@ FULL = {"input_tokens": 10, "cache_read_input_tokens": 100, "cache_creation_inpu
 
 @pytest.mark.parametrize(
     "ends",
-    [(FULL,), ({**FULL, "output_tokens": 20}, FULL), ({"output_tokens": 42},)],
-    ids=["once", "running totals", "without input"],
+    [
+        (FULL,),
+        ({**FULL, "output_tokens": 20}, FULL),
+        ({"output_tokens": 42},),
+        (dict.fromkeys(FULL, 0) | {"output_tokens": 42},),
+    ],
+    ids=["once", "running totals", "without input", "input of 0"],
 )
 def test_anthropic_below_langchain(ends: tuple[dict[str, Any], ...]) -> None:
     with AnthropicServer() as server:

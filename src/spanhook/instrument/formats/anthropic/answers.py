@@ -135,9 +135,12 @@ class MessageChunks:
         return True
 
     def _hear(self, said: Any, usage: Any) -> None:
-        """Counts are running totals; a missing count has not changed. The consumer may edit the event."""
+        """Counts are running totals: if one is missing, or 0 after tokens were counted, it has not changed. The consumer
+        may edit the event.
+        """
         self._told.update(fields_of(said))
-        self._usage.update(fields_of(as_reported(usage)))
+        counts = fields_of(as_reported(usage))
+        self._usage.update({name: count for name, count in counts.items() if count != 0 or not self._usage.get(name)})
 
     def _grow(self, index: int, delta: Any) -> None:
         for name in ("text", "thinking", "partial_json", "content", *_OPAQUE):
