@@ -38,12 +38,10 @@ def stop_agent(ctx: AgentLifecycleContext) -> None:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Folder]:
     """A folder with a card and its hooks, which nobody has loaded yet."""
     monkeypatch.setattr(loader._folders, "folders", [])
-    before, finders = set(sys.modules), list(sys.meta_path)
+    before = set(sys.modules)
     made = Folder(tmp_path)
     made.file("desk.md", CARD)
     yield made.write(hooks=HOOKS)
     for name in set(sys.modules) - before:
         if name.startswith("spanhook_hooks_"):
             del sys.modules[name]
-    if loader._folders in sys.meta_path and loader._folders not in finders:  # those of others stay
-        sys.meta_path.remove(loader._folders)

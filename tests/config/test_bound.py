@@ -209,7 +209,7 @@ def test_the_run_of_an_agent(write: Callable[..., Any]) -> None:
     [
         (
             ["nowhere.at_all:search"],
-            r"spanhook\.yaml:4: bind\.tools\[0\]: nowhere\.at_all:search: the module nowhere\.at_all does",
+            r"spanhook\.yaml:4: bind\.tools\[0\]: nowhere\.at_all:search: the module nowhere\.at_all does not exist;",
         ),
         (["by_hand.nothing:search"], "the module by_hand.nothing does not exist"),
         (["by_hand.shell:serach"], "by_hand.shell has no serach"),

@@ -17,12 +17,10 @@ from tests.commands import HOOKS, Folder
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Generator[Folder]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(loader._folders, "folders", [])  # later tests have modules of the same names
-    before, finders = set(sys.modules), list(sys.meta_path)
+    before = set(sys.modules)
     yield Folder(tmp_path)
     for name in set(sys.modules) - before:
         del sys.modules[name]
-    if loader._folders in sys.meta_path and loader._folders not in finders:  # those of others stay
-        sys.meta_path.remove(loader._folders)
 
 
 # ----------------------------------------------------------------------------------- what is found

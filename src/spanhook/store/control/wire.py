@@ -79,7 +79,7 @@ def groups(data: bytes, most: int) -> list[Group]:
                 left -= 1 + len(records)
                 found.append((resource, b"".join(_fields(scope_group, _FIRST, most)), records))
     except IndexError:
-        raise MalformedError("the body is cut off, or no message of OTLP") from None
+        raise MalformedError("the body is cut off, or is not an OTLP message") from None
     return found
 
 
@@ -137,4 +137,4 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
             return value, at
         shift += 7
         if shift >= _LONGEST_VARINT:
-            raise MalformedError("the body is not an OTLP message: a number in it has no end")
+            raise MalformedError("the body is not an OTLP message: a number in it does not end")
