@@ -135,8 +135,8 @@ class MessageChunks:
         return True
 
     def _hear(self, said: Any, usage: Any) -> None:
-        """Counts are running totals: if one is missing, or 0 after tokens were counted, it has not changed. The consumer
-        may edit the event.
+        """Counts are running totals: if one is missing, or 0 after tokens were counted, it has not changed. The
+        consumer may edit the event.
         """
         self._told.update(fields_of(said))
         counts = fields_of(as_reported(usage))
