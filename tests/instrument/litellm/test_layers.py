@@ -23,7 +23,8 @@ def _looking() -> Hooks:
     return hooks
 
 
-def test_langchains_model_over_litellm_is_one_call(server: OpenAIServer) -> None:
+def test_langchains_model_over_litellm_is_one_call(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(litellm, "api_base", None)  # the model sets it, for all calls of this process
     library = pytest.importorskip("langchain_litellm", reason="LangChain's package for LiteLLM is not installed")
     model = library.ChatLiteLLM(model="openai/gpt-4o-mini", api_base=server.url, api_key="test", max_retries=1)
 
