@@ -30,10 +30,8 @@ if os.fork():
 print("child", os.getpid(), lock.hold(), flush=True)
 """
 EXECUTED = """
-pid = os.fork()
-if not pid:
-    os.execv("/bin/sleep", ["sleep", "120"])
-print("child", pid, flush=True)
+if not os.fork():
+    os.execv("/bin/sh", ["sh", "-c", "echo child $$; exec sleep 120"])
 """
 STARTED = """
 import subprocess
