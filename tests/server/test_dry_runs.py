@@ -1,4 +1,5 @@
 import asyncio
+import os
 import signal
 import textwrap
 from pathlib import Path
@@ -67,6 +68,17 @@ HANDLERS = """
 
 
     @handler
+    class Leaves(Acting):
+        def act(self, context):
+            child = os.fork()
+            if not child:
+                os.setsid()
+                time.sleep(60)
+                os._exit(0)
+            context.metadata["left"] = child
+
+
+    @handler
     class Looks(Acting):
         def act(self, context):
             context.metadata.update(environment=sorted(os.environ), folder=os.listdir("."))
@@ -119,6 +131,11 @@ async def test_what_it_prints_is_no_result(runs: DryRuns) -> None:
 
 async def test_what_it_leaves_has_a_limit(runs: DryRuns) -> None:
     assert "larger than" in await refused(runs, "Fills")
+
+
+async def test_a_process_that_it_leaves_behind_keeps_nobody_waiting(runs: DryRuns) -> None:
+    found = await runs.run(hook("Leaves"), {})
+    os.kill(found["context_after"]["metadata"]["left"], signal.SIGKILL)
 
 
 async def test_it_knows_nothing_of_the_server(runs: DryRuns) -> None:

@@ -60,44 +60,36 @@ class DryRuns:
                 "seconds": self._timeout,
             }
         )
-        child = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-P",
-            "-m",
-            "spanhook.dry_run",
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
-            cwd=folder,
-            env=_environment(),
-            start_new_session=True,
-        )
-        try:
-            async with asyncio.timeout(_STARTING_S + self._timeout):
-                out = await _exchange(child, asked.encode())
+        # Files, not pipes: asyncio waits until a pipe has been read to its end and every process has closed it.
+        with tempfile.TemporaryFile() as request, tempfile.TemporaryFile() as answer:
+            request.write(asked.encode())
+            request.seek(0)
+            child = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-P",
+                "-m",
+                "spanhook.dry_run",
+                stdin=request,
+                stdout=answer,
+                stderr=asyncio.subprocess.DEVNULL,
+                cwd=folder,
+                env=_environment(),
+                start_new_session=True,
+            )
+            try:
+                async with asyncio.timeout(_STARTING_S + self._timeout):
+                    await child.wait()
+            except TimeoutError:
+                raise Problem("invalid", f"the hook took longer than {self._timeout:g} s, and was stopped") from None
+            finally:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(child.pid, signal.SIGKILL)
                 await child.wait()
-        except TimeoutError:
-            raise Problem("invalid", f"the hook took longer than {self._timeout:g} s, and was stopped") from None
-        finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
-            await child.wait()
-        return _outcome(out, child.returncode)
-
-
-async def _exchange(child: asyncio.subprocess.Process, asked: bytes) -> bytes:
-    assert child.stdin is not None
-    assert child.stdout is not None
-    with contextlib.suppress(ConnectionError):
-        child.stdin.write(asked)
-        await child.stdin.drain()
-    child.stdin.close()
-    out = bytearray()
-    while piece := await child.stdout.read(65536):
-        out += piece
+            answer.seek(0)
+            out = answer.read(_LARGEST + 1)
         if len(out) > _LARGEST:
             raise Problem("invalid", f"the context after the dry run is larger than {_LARGEST} bytes")
-    return bytes(out)
+        return _outcome(out, child.returncode)
 
 
 def _outcome(out: bytes, code: int | None) -> dict[str, Any]:
