@@ -14,9 +14,8 @@ import pytest
 import spanhook
 from spanhook import Hooks, Operation, Reject
 from spanhook.concurrency import reaper
-from spanhook.engine import _gates
 from spanhook.engine._completion import interrupted
-from spanhook.engine._gates import begun, start, under_way
+from spanhook.engine._gates import start
 from spanhook.engine.beginning import begin
 from spanhook.model import Adapter, Following, Record, current
 from spanhook.testing import recorder
@@ -109,11 +108,8 @@ def test_the_thread_that_ends_what_is_dropped_is_there_before_anything_can_be() 
     assert started == ["spanhook-reaper"]
 
 
-@pytest.mark.parametrize("chained", [True, False])
 @pytest.mark.parametrize("is_async", [True, False])
-def test_an_interrupt_before_a_chain_begins_is_told_to_the_hooks_that_wait_around_the_call(
-    is_async: bool, chained: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_before_the_call_returns_reaches_the_hooks_that_wait_around_it(is_async: bool) -> None:
     asked, told = Hooks(), list[str]()
 
     @asked.around("llm.call")
@@ -129,16 +125,9 @@ def test_an_interrupt_before_a_chain_begins_is_told_to_the_hooks_that_wait_aroun
         op = begin(WHOLE, library, ("given",), {})
         assert type(op) is Record
         with being_current(op):
-            if chained:
-                run: Any = start(op, is_async=is_async)
-            else:
-                run = begun(op, is_async=is_async)
-                monkeypatch.setattr(_gates, "step", _interrupt)
-                with pytest.raises(KeyboardInterrupt):
-                    made: Any = under_way(op, run)
-                    assert made is None
-                monkeypatch.undo()
-        interrupted(op, run, is_async, None, KeyboardInterrupt())
+            start(op, is_async=is_async)
+            assert op.runner.enter() is None
+        interrupted(op, is_async, None, KeyboardInterrupt())
     assert told == ["KeyboardInterrupt", "cancelled"]
 
 
@@ -150,11 +139,6 @@ def being_current(op: Record) -> Generator[None]:
         yield
     finally:
         current.set(None)
-
-
-def _interrupt(run: Any) -> bool:
-    run.close()
-    raise KeyboardInterrupt
 
 
 # ------------------------------------------------------------------------------------- gates that are interrupted

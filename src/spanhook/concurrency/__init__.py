@@ -2,7 +2,7 @@
 
 from spanhook.concurrency.async_library import is_being_cancelled, is_cancellation, running, running_loop, under_trio
 from spanhook.concurrency.awaiting import ended, give_up, where
-from spanhook.concurrency.coroutines import astep, drive, park, rest, step
+from spanhook.concurrency.coroutines import astep, drive, park, rest
 from spanhook.concurrency.ending import Ending
 from spanhook.concurrency.handling import handled_in
 from spanhook.concurrency.loops import OwnLoop, block_on, private_loops, ready_for_exit
@@ -43,7 +43,6 @@ __all__ = [
     "running_loop",
     "shielded",
     "shielded_for",
-    "step",
     "under_trio",
     "where",
 ]

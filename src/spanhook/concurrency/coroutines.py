@@ -1,8 +1,8 @@
-"""Drives one coroutine from both sync and async code.
+"""Drives coroutines by hand, from sync and from async code.
 
-A chain is written once, as a coroutine. It *parks* where the call belongs; its driver then makes the call in its own
-thread, task and frame, and resumes it. Sync code drives it by hand, because nothing in it suspends on sync calls; async
-code passes everything else that it yields to the event loop.
+What runs hooks is written once, as coroutines. Sync code drives them by hand, because nothing in them suspends on sync
+calls. A hook around a call *parks* where the call belongs; its driver then makes the call in its own thread, task and
+frame, and resumes the hook.
 """
 
 import types
@@ -14,38 +14,22 @@ PARKED: Any = object()
 
 @types.coroutine
 def park() -> Generator[Any, Any, None]:
-    """Hand control to the driver until it resumes the chain."""
+    """Hand control to the driver until it resumes the coroutine."""
     yield PARKED
 
 
-def step(chain: Coroutine[Any, Any, None]) -> bool:
-    """Run ``chain`` until it parks (true) or ends (false), from sync code.
-
-    Raises:
-        RuntimeError: It waited for something, which only async code can do.
-    """
-    try:
-        yielded = chain.send(None)
-    except StopIteration:
-        return False
-    if yielded is not PARKED:
-        chain.close()
-        raise RuntimeError(f"a hook chain driven by a sync call tried to wait for {yielded!r}")
-    return True
-
-
 @types.coroutine
-def astep(chain: Coroutine[Any, Any, None]) -> Generator[Any, Any, bool]:
-    """Run ``chain`` until it parks (true) or ends (false), from async code."""
+def astep(coroutine: Coroutine[Any, Any, None]) -> Generator[Any, Any, bool]:
+    """Run ``coroutine`` until it parks (true) or ends (false); what else it yields is passed to the event loop."""
     try:
-        yielded = chain.send(None)
+        yielded = coroutine.send(None)
         while yielded is not PARKED:
             try:
                 sent = yield yielded
             except BaseException as error:
-                yielded = chain.throw(error)
+                yielded = coroutine.throw(error)
             else:
-                yielded = chain.send(sent)
+                yielded = coroutine.send(sent)
     except StopIteration:
         return False
     return True
@@ -67,7 +51,7 @@ def rest(coroutine: Coroutine[Any, Any, Any], yielded: Any) -> Generator[Any, An
 
 
 def drive(step: Coroutine[Any, Any, Any]) -> Any:
-    """Run a step of a sync stream, which never suspends.
+    """Run a coroutine of a sync call or a step of its stream, which never suspends.
 
     Raises:
         RuntimeError: It suspended nevertheless.
@@ -77,4 +61,4 @@ def drive(step: Coroutine[Any, Any, Any]) -> Any:
     except StopIteration as stop:
         return stop.value
     step.close()
-    raise RuntimeError("a sync stream tried to wait")
+    raise RuntimeError("code that runs for a sync call tried to wait")

@@ -9,14 +9,14 @@ from functools import partial
 from inspect import CORO_CREATED, getcoroutinestate
 from typing import Any
 
-from spanhook.concurrency import Dropped, astep, drive, private_loops, reaper, running_loop, shielded, step, under_trio
+from spanhook.concurrency import Dropped, drive, private_loops, reaper, running_loop, shielded, under_trio
 from spanhook.diagnostics import internal
-from spanhook.engine._gates import Run, apasses, ended_fast, passes, start
+from spanhook.engine._gates import apasses, passes, start
 from spanhook.engine._lasting import end_lasting
 from spanhook.engine._withheld import hand_out
 from spanhook.engine.beginning import begin
 from spanhook.engine.lifecycle import end, outcome
-from spanhook.gating import Passed, conclude
+from spanhook.gating import Waiting, conclude
 from spanhook.model import Following, Record, ambient, current
 from spanhook.telemetry import account, context_with, set_context
 
@@ -24,34 +24,40 @@ _apart: set["asyncio.Task[None]"] = set()
 """Strong references to tasks that end cancelled operations; the event loop keeps only weak ones."""
 
 
-def finish(op: Record, run: Run | Passed | None) -> None:
+def finish(op: Record) -> None:
     """Run the hooks after the call and end the operation. Its context is current."""
     if op.lasting is not None:
         drive(end_lasting(op, _finished))
     account(op)
     if op.adapter.follows is not None and not op.resumed and (followers := _followers(op)):
         drive(_follow(op, followers, is_async=False))
-    if run is not None:
-        try:
-            if type(run) is Passed:
-                run = ended_fast(op, run)
-            while run is not None and run.cr_frame is not None and step(run):
-                pass
-        except Exception as error:
-            internal.report("chain", error)
+    if op.runner is not None:
+        run_rest(op)
     conclude(op)
     if op.withheld is not None:
         drive(hand_out(op, is_async=False))
     end(op)
 
 
-async def _finished(op: Record, run: Run | None) -> None:
+def run_rest(op: Record) -> None:
+    """Run the hooks that have waited for the call, and those after it."""
+    runner = op.runner
+    try:
+        if (waiting := runner.leave()) is not None:
+            drive(waiting)
+        if (waiting := runner.observe()) is not None:
+            drive(waiting)
+    except Exception as error:
+        internal.report("chain", error)
+
+
+async def _finished(op: Record) -> None:
     """``finish`` for an operation that has awaited, in code that cannot."""
     op.unawaited = True
-    finish(op, run)
+    finish(op)
 
 
-async def afinish(op: Record, run: Run | Passed | None) -> None:
+async def afinish(op: Record) -> None:
     """``finish`` for async code.
 
     Error hooks of a cancelled operation run in a separate task, which is awaited once; if cancelled again, it finishes
@@ -62,22 +68,14 @@ async def afinish(op: Record, run: Run | Passed | None) -> None:
     account(op)
     if isinstance(op.error, GeneratorExit):
         # The coroutine is being closed and must not await anything.
-        if run is None:
-            finish(op, run)
+        if op.runner is None:
+            finish(op)
         else:
-            orphan(op, run, is_async=True)
+            orphan(op, is_async=True)
         return
     if op.adapter.follows is not None and (followers := _followers(op)):
         await _follow(op, followers, is_async=True)
-    apart, chain = False, None
-    try:
-        chain = ended_fast(op, run) if type(run) is Passed else run
-        if chain is not None and chain.cr_frame is not None:
-            # The chain was cancelled in a gate and already waits for its error hooks to run separately.
-            apart = op.status == "cancelled" or await astep(chain)
-    except Exception as error:
-        internal.report("chain", error)
-    if not apart or chain is None:
+    if op.runner is None or not await arun_rest(op):
         conclude(op)
         if op.withheld is not None:
             await hand_out(op, is_async=True)
@@ -86,9 +84,9 @@ async def afinish(op: Record, run: Run | Passed | None) -> None:
     loop = running_loop()
     if loop is None:  # Trio has no detached tasks
         with shielded() if under_trio() else nullcontext():
-            await _rest(op, chain)
+            await _rest(op)
         return
-    task = loop.create_task(_rest(op, chain, left(op, chain)))
+    task = loop.create_task(_rest(op, dropped=left(op)))
     op.handed = True
     _apart.add(task)
     task.add_done_callback(_apart.discard)
@@ -96,13 +94,38 @@ async def afinish(op: Record, run: Run | Passed | None) -> None:
         await asyncio.shield(task)
 
 
-async def _rest(op: Record, run: Run, dropped: Dropped | None = None) -> None:
+async def arun_rest(op: Record) -> bool:
+    """``run_rest`` for async code; true if hooks are left that must run apart, because the call was cancelled."""
+    runner = op.runner
+    try:
+        if (waiting := runner.leave()) is not None:
+            await waiting
+        if runner.detaches:
+            return True
+        if (waiting := runner.observe()) is not None:
+            await waiting
+    except Exception as error:
+        internal.report("chain", error)
+    return False
+
+
+async def _rest(op: Record, waiting: Waiting | None = None, *, dropped: Dropped | None = None) -> None:
+    """Run the hooks that are left, apart from the call, and end the operation.
+
+    Args:
+        op: The operation.
+        waiting: What its runner has begun.
+        dropped: Ends it if this coroutine is dropped before it begins.
+    """
     try:
         if dropped is not None:
             dropped.hand = int
         try:
-            if run.cr_frame is not None:
-                await astep(run)
+            if waiting is not None:
+                await waiting
+            for begin_rest in (op.runner.leave, op.runner.observe):
+                if (waiting := begin_rest()) is not None:
+                    await waiting
         except Exception as error:
             internal.report("chain", error)
         conclude(op)
@@ -111,7 +134,7 @@ async def _rest(op: Record, run: Run, dropped: Dropped | None = None) -> None:
         end(op)
     except BaseException as error:
         if not op.reported:
-            reaper.put((interrupted, op, run, True, None, error))
+            reaper.put((interrupted, op, True, None, error))
             await_end(op)
         raise
 
@@ -160,18 +183,17 @@ async def _instantly(following: Following, *, is_async: bool) -> Any:
     op = begin(following.adapter, following.instance, (), {})
     if type(op) is not Record:
         return None
-    run: Run | None = None
     try:
         try:
             set_context(context_with(op.span, op.before))
             current.set(op)
-            run = start(op, is_async=is_async, direct=partial(_called, op) if is_async else None)
-            if await apasses(op, run) if is_async else passes(op, run):
+            start(op, is_async=is_async, direct=partial(_called, op) if is_async else None)
+            if await apasses(op) if is_async else passes(op):
                 op.called = True
             if is_async:
-                await afinish(op, run)
+                await afinish(op)
             else:
-                finish(op, run)
+                finish(op)
         finally:
             try:
                 set_context(op.before)
@@ -180,7 +202,7 @@ async def _instantly(following: Following, *, is_async: bool) -> Any:
     except BaseException as error:
         op.ended = True
         if not op.reported and not op.handed:
-            reaper.put((interrupted, op, run, is_async, None, error))
+            reaper.put((interrupted, op, is_async, None, error))
             await_end(op)
         raise
     return outcome(op)
@@ -211,15 +233,13 @@ def await_end(op: Record) -> None:
     reaper.start()
 
 
-def left(op: Record, run: Run | Passed | None) -> Dropped:
+def left(op: Record) -> Dropped:
     """An object that ends ``op`` if the coroutine that should do so is dropped before it begins."""
     reaper.start()
-    return Dropped(partial(reaper.put, (interrupted, op, run, True, None, GeneratorExit())))
+    return Dropped(partial(reaper.put, (interrupted, op, True, None, GeneratorExit())))
 
 
-def orphan(
-    op: Record, run: Run | Passed | None, *, is_async: bool, loop: asyncio.AbstractEventLoop | None = None
-) -> None:
+def orphan(op: Record, *, is_async: bool, loop: asyncio.AbstractEventLoop | None = None) -> None:
     """End an operation whose caller is gone, on the reaper's thread.
 
     Async hooks of an async call run on its ``loop`` if it is still running, else on spanhook's own.
@@ -227,15 +247,13 @@ def orphan(
     leave_to_reaper(op)
     context = copy_context()
     if reaper.here():
-        context.run(_finish_alone, op, run, is_async, loop)
+        context.run(_finish_alone, op, is_async, loop)
     else:
         op.handed = True
-        reaper.put((context.run, _finish_alone, op, run, is_async, loop))
+        reaper.put((context.run, _finish_alone, op, is_async, loop))
 
 
-def interrupted(
-    op: Record, run: Run | Passed | None, is_async: bool, loop: asyncio.AbstractEventLoop | None, error: BaseException
-) -> None:
+def interrupted(op: Record, is_async: bool, loop: asyncio.AbstractEventLoop | None, error: BaseException) -> None:
     """Complete an operation whose driver was interrupted by ``error``, on the reaper's thread.
 
     It may already be partly ended; completed steps are not repeated.
@@ -246,7 +264,7 @@ def interrupted(
     if not op.end_ns and op.error is None:
         op.error = error
     try:
-        Context().run(_finish_alone, op, run, is_async, loop)
+        Context().run(_finish_alone, op, is_async, loop)
     except Exception as again:
         if internal.fatal:  # already raised where it happened
             return
@@ -256,28 +274,29 @@ def interrupted(
             raise
 
 
-def _finish_alone(op: Record, run: Run | Passed | None, is_async: bool, loop: asyncio.AbstractEventLoop | None) -> None:
+def _finish_alone(op: Record, is_async: bool, loop: asyncio.AbstractEventLoop | None) -> None:
     """Complete an operation in its own context."""
     set_context(context_with(op.span, op.before))
     current.set(op)
     ambient.set(op.ambient)
     if op.end_ns:
         end(op)
-    elif run is None or not is_async:
-        finish(op, run)
+    elif op.runner is None or not is_async:
+        finish(op)
     else:
         if op.lasting is not None:
             drive(end_lasting(op, _finished))
         account(op)
-        if type(run) is Passed and (run := ended_fast(op, run)) is None:
-            finish(op, None)
-        elif loop is None or not loop.is_running() or not _rested_on(loop, op, run):
-            asyncio.run_coroutine_threadsafe(_rest(op, run), private_loops.get().loop).result(30.0)
+        waiting = op.runner.leave() or op.runner.observe()
+        if waiting is None:
+            finish(op)
+        elif loop is None or not loop.is_running() or not _rested_on(loop, op, waiting):
+            asyncio.run_coroutine_threadsafe(_rest(op, waiting), private_loops.get().loop).result(30.0)
 
 
-def _rested_on(loop: asyncio.AbstractEventLoop, op: Record, run: Run) -> bool:
+def _rested_on(loop: asyncio.AbstractEventLoop, op: Record, waiting: Waiting) -> bool:
     """Run the rest on the application's loop; false if the loop stopped before it got to it."""
-    rest = _rest(op, run)
+    rest = _rest(op, waiting)
     try:
         future = asyncio.run_coroutine_threadsafe(rest, loop)
         for _ in range(600):

@@ -15,7 +15,7 @@ from typing import Any
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
 from spanhook.engine._completion import afinish, await_end, interrupted
-from spanhook.engine._gates import Run, apasses, asked, prepared, sent_on, start
+from spanhook.engine._gates import apasses, asked, prepared, sent_on, start
 from spanhook.engine._own_blocks import elsewhere, raise_outcome
 from spanhook.engine._streams import Track
 from spanhook.engine.absorption import Absorbed, Part
@@ -41,7 +41,6 @@ class OperationContext(AbstractAsyncContextManager[Any]):
         self._call = adapter, wrapped, instance, args, kwargs
         self._inner: Any = None
         self._op: Record | None = None
-        self._run: Run | None = None
         self._track: Track | None = None
         self._value: Any = None
 
@@ -77,7 +76,6 @@ class OperationContext(AbstractAsyncContextManager[Any]):
         return tap(op, instance, args, kwargs, result) if adapter.stream_of is not None else result
 
     async def _enter(self, op: Record, wrapped: Callable[..., Any]) -> Any:
-        run: Run | None = None
         inside = False
         try:
             try:
@@ -85,9 +83,8 @@ class OperationContext(AbstractAsyncContextManager[Any]):
                 current.set(op)
                 if op.adapter.made_elsewhere:
                     _is_made(op)
-                if op.plan is not None:
-                    run = start(op, is_async=True)
-                if op.error is None and (run is None or await apasses(op, run)):
+                start(op, is_async=True)
+                if await apasses(op):
                     op.called = True
                     asked(op)
                     if op.adapter.prepares:
@@ -99,14 +96,14 @@ class OperationContext(AbstractAsyncContextManager[Any]):
                         self._inner = None
                         fail(op, error)
                     else:
-                        handed = tracked(op, run, value)
+                        handed = tracked(op, value)
                         if handed is not None:
                             self._track, stream = handed
                             return stream
-                        self._keep(op, run)
+                        self._keep(op)
                         inside = True
                         return value
-                await afinish(op, run)
+                await afinish(op)
             finally:
                 if not inside:
                     try:
@@ -116,16 +113,16 @@ class OperationContext(AbstractAsyncContextManager[Any]):
         except BaseException as error:
             op.ended = True
             if not op.reported and not op.handed:
-                reaper.put((interrupted, op, run, True, None, error))
+                reaper.put((interrupted, op, True, None, error))
                 await_end(op)
             raise
         return outcome(op)
 
-    def _keep(self, op: Record, run: Run | None) -> None:
+    def _keep(self, op: Record) -> None:
         """Let the reaper end the operation if the block is dropped without being left."""
         reaper.start()
-        self._op, self._run = op, run
-        self._hand = partial(reaper.put, (interrupted, op, run, True, None, GeneratorExit()))
+        self._op = op
+        self._hand = partial(reaper.put, (interrupted, op, True, None, GeneratorExit()))
 
     # ----------------------------------------------------------------- leaving
 
@@ -135,7 +132,7 @@ class OperationContext(AbstractAsyncContextManager[Any]):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        op, run = self._op, self._run
+        op = self._op
         if op is None:
             return await self._close(kind, error, trace)
         away, suppressed = False, False
@@ -151,7 +148,7 @@ class OperationContext(AbstractAsyncContextManager[Any]):
                         fail(op, error)
                     else:
                         settle(op, self._value)
-                await afinish(op, run)
+                await afinish(op)
             finally:
                 try:
                     away = elsewhere(op)
@@ -164,7 +161,7 @@ class OperationContext(AbstractAsyncContextManager[Any]):
         except BaseException as failure:
             op.ended = True
             if not op.reported and not op.handed:
-                reaper.put((interrupted, op, run, True, None, failure))
+                reaper.put((interrupted, op, True, None, failure))
                 await_end(op)
             raise
         raise_outcome(op, error, None)

@@ -13,15 +13,13 @@ from typing import Any
 from spanhook.concurrency import reaper, running_loop
 from spanhook.engine._chunks import Reading
 from spanhook.engine._completion import afinish, finish, leave_to_reaper, orphan, take_from_reaper
-from spanhook.engine._gates import Run, under_way
 from spanhook.engine.lifecycle import returned
-from spanhook.gating import Passed
 from spanhook.model import Record, current
 from spanhook.telemetry import context_with, get_context, set_context
 
-_unfinished: set[Run | Passed] = set()
-"""Strong references to the hooks of active streams. For a stream in a reference cycle, the garbage collector would
-otherwise close them before it notifies anybody."""
+_unfinished: set[Record] = set()
+"""Strong references to operations of active streams that have hooks. For a stream in a reference cycle, the garbage
+collector would otherwise close the hooks before it notifies anybody."""
 
 
 class Ending:
@@ -38,7 +36,7 @@ class Ending:
         brief: Reads a chunk of the usual form, and says whether it has it; set while a step consists of nothing else.
     """
 
-    __slots__ = ("_ends", "_loop", "_reading", "_run", "brief", "dead", "hand", "is_async", "op", "plain")
+    __slots__ = ("_ends", "_loop", "_reading", "brief", "dead", "hand", "is_async", "op", "plain")
 
     def __init__(self, *, is_async: bool) -> None:
         self.is_async = is_async
@@ -47,7 +45,6 @@ class Ending:
         self.hand: Callable[[], Any] = int
         self.brief: Callable[[Any], bool] | None = None
         self._ends = count()
-        self._run: Run | Passed | None = None
         self._reading: Reading | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -61,18 +58,16 @@ class Ending:
         if self.is_async and op.plan is not None:
             self._loop = running_loop()
 
-    def _hold(self, run: Run | Passed | None) -> None:
+    def _hold(self, op: Record) -> None:
         """Keep the hooks that run after the stream."""
-        self._run = run
-        if run is not None:
-            _unfinished.add(run)
+        if op.runner is not None:
+            _unfinished.add(op)
 
     def _release(self, op: Record) -> None:
         """Nothing has to be kept, read or ended any more."""
         self.hand = int
         self._reading = None  # what it reads may lead back here
-        if self._run is not None:
-            _unfinished.discard(self._run)
+        _unfinished.discard(op)
         if op.parent is not None:
             take_from_reaper(op)
 
@@ -85,15 +80,15 @@ class Ending:
         returned(op)
         self._read(op)
         # Hooks need the context, which steps skipped or have already left.
-        held = (get_context(), current.get()) if self._run is not None and current.get() is not op else None
+        held = (get_context(), current.get()) if op.runner is not None and current.get() is not op else None
         try:
             if held is not None:
                 set_context(context_with(op.span, op.before))
                 current.set(op)
             if self.is_async:
-                await afinish(op, self._run)
+                await afinish(op)
             else:
-                finish(op, self._run)
+                finish(op)
         finally:
             if held is not None:
                 try:
@@ -137,11 +132,7 @@ class Ending:
         self._end_alone(op)
 
     def _end_alone(self, op: Record) -> None:
-        if self._run is not None:
-            _unfinished.discard(self._run)
+        _unfinished.discard(op)
         if not op.end_ns:
             self._read(op)
-        run = self._run
-        if self.is_async and type(run) is Passed and not run.done:
-            run = under_way(op, run)  # a chain may go on in the application's loop
-        orphan(op, run, is_async=self.is_async, loop=self._loop)
+        orphan(op, is_async=self.is_async, loop=self._loop)

@@ -14,8 +14,8 @@ from opentelemetry.trace import StatusCode
 from spanhook import semconv
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
-from spanhook.engine._completion import await_end, finish, interrupted
-from spanhook.engine._gates import Run, passes, start
+from spanhook.engine._completion import await_end, finish, interrupted, run_rest
+from spanhook.engine._gates import passes, start
 from spanhook.engine.absorption import absorbed_span, span_ended
 from spanhook.engine.foreign import described, usage_of
 from spanhook.engine.lifecycle import end, foreign
@@ -43,7 +43,6 @@ class Live:
     """Operations for unended spans of other instrumentations, by span id."""
 
     def __init__(self) -> None:
-        self._runs: dict[int, Run | None] = {}
         self._absorbed: dict[int, Record] = {}
 
     def absorb(self, span: Span, kind: Kind, scope: str) -> bool:
@@ -98,19 +97,17 @@ class Live:
     def clear(self) -> None:
         """Discard the operations; spans that end from now on are ignored."""
         foreign.clear()
-        self._runs.clear()
 
     def gate(self, op: Record) -> None:
         """Run the gates; their outcome is in ``op.error``. If they refuse, ``on_error`` hooks have run."""
-        run: Run | None = None
         try:
             try:
                 set_context(context_with(op.span, op.before))
                 current.set(op)
-                run = start(op, is_async=False)
-                if passes(op, run):
-                    self._runs[op.span.get_span_context().span_id] = run
-                else:
+                start(op, is_async=False)
+                if not passes(op):
+                    if op.runner is not None:
+                        run_rest(op)
                     conclude(op)
             finally:
                 try:
@@ -119,7 +116,7 @@ class Live:
                     current.set(op.held)
         except BaseException as error:
             op.ended = True
-            reaper.put((interrupted, op, run, False, None, error))
+            reaper.put((interrupted, op, False, None, error))
             await_end(op)
             raise
         op.called = True  # the call may be made whatever the gates say
@@ -176,7 +173,6 @@ class Live:
             span_ended(around, scope_of(span), usage_of(attributes), failed=failed)
             return
         op = foreign.get(span_id)
-        run = self._runs.pop(span_id, None)
         if op is None or op.ended:
             return
         before, held = get_context(), current.get()
@@ -191,7 +187,7 @@ class Live:
                     op.coverage = "observed"
                 set_context(context_with(op.span, op.before))
                 current.set(op)
-                finish(op, run)
+                finish(op)
             finally:
                 try:
                     set_context(before)
@@ -200,7 +196,7 @@ class Live:
         except BaseException as error:
             op.ended = True
             if not op.reported and not op.handed:
-                reaper.put((interrupted, op, run, False, None, error))
+                reaper.put((interrupted, op, False, None, error))
                 await_end(op)
             raise
 

@@ -1,114 +1,60 @@
 """Before a call: asks its gates whether it may be made, and makes spanhook's own last changes to it."""
 
 from collections.abc import Awaitable, Callable
-from types import CoroutineType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opentelemetry.propagate import inject
 
 from spanhook import semconv
-from spanhook.concurrency import astep, reaper, step
+from spanhook.concurrency import drive, reaper
 from spanhook.diagnostics import internal
 from spanhook.errors import Reject
-from spanhook.gating import Chain, Passed, conclude, count_decision, leave_fast, pass_fast, publish
+from spanhook.gating import Runner, conclude
 from spanhook.model import Adapter, Args, Kwargs, Record, clock
 
-if TYPE_CHECKING:
-    Run = CoroutineType[Any, Any, None]
-else:
-    Run = CoroutineType  # not subscriptable before Python 3.13
 
+def start(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] | None = None) -> None:
+    """Give ``op`` the runner of its hooks, if it has any.
 
-def start(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] | None = None) -> Run | None:
-    """The chain of ``op``; ``None`` if it has no hooks, or only hooks that have already run.
-
-    The operation's context is current.
+    Args:
+        op: The operation.
+        is_async: Whether its call is awaited.
+        direct: Makes the call for a hook that cannot leave that to the caller.
     """
-    run = begun(op, is_async=is_async, direct=direct, chained=True)
-    assert type(run) is not Passed
-    return run
+    if op.plan is not None:
+        if is_async:
+            reaper.start()  # the garbage collector may close a coroutine, and no thread can be started there
+        op.runner = Runner(op, op.plan, is_async=is_async, direct=direct)
 
 
-def begun(
-    op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] | None = None, chained: bool = False
-) -> Run | Passed | None:
-    """As ``start``, for callers that end with ``finish``: no chain as long as hooks let the operation pass, unless
-    ``chained``. Without one, ``allow`` is counted for calls about which gates decide, and for no others.
-    """
-    plan, passed = op.plan, None
-    if plan is None:
-        return None
-    if not plan.hooked and op.error is None:
-        publish(op, "pre", count_decision)
-        return None
-    if (plan.fast or plan.fast_post is not None) and op.error is None and op.coverage == "enforced":
-        try:
-            passed = pass_fast(op, plan, is_async=is_async)
-        except BaseException as error:
-            broken(op, error)
-            return None
-        if passed is None or (plan.fast_post is not None and passed.told is None and not chained):
-            if plan.heard:
-                publish(op, "pre", count_decision)
-            asked(op)
-            if passed is not None:
-                if is_async:
-                    reaper.start()  # as below
-                passed.called = True
-            return passed
-    if is_async:
-        reaper.start()  # the garbage collector may close a coroutine, and no thread can be started there
-    return Chain(op, plan, is_async, count_decision, direct).run(passed)
-
-
-def under_way(op: Record, passed: Passed) -> Run:
-    """The chain that goes on where hooks without one got to; the call is being made, or was made."""
-    run: Run | None = passed.chain
-    if run is None:
-        run = _chain(op, passed)
-        step(run)
-        passed.chain = run  # not before: an interrupt in between leaves the hooks to a chain that has begun nothing
-        passed.told = None  # the chain has it; what a hook raised leads back here, through the frames it came through
-    return run
-
-
-def _chain(op: Record, passed: Passed) -> Run:
-    if passed.is_async:
-        reaper.start()  # the garbage collector may close a coroutine, and no thread can be started there
-    return Chain(op, op.plan, passed.is_async, count_decision).run(passed)
-
-
-def ended_fast(op: Record, passed: Passed) -> Run | None:
-    """Run what comes after the call; ``None`` if that is done, else the chain that goes on."""
-    if passed.done:
-        return None
-    if op.error is None and passed.chain is None and leave_fast(op, op.plan, passed):
-        return None
-    return under_way(op, passed)
-
-
-def passes(op: Record, run: Run | None) -> bool:
+def passes(op: Record) -> bool:
     """Run the gates; returns whether to make the call. The operation's context is current."""
-    if run is None:
+    runner = op.runner
+    if runner is None:
         return op.error is None
     try:
-        may = step(run) and op.error is None
+        waiting = runner.enter()
+        if waiting is not None:
+            drive(waiting)
     except BaseException as error:
         return broken(op, error)
     asked(op)
-    return may
+    return runner.calls
 
 
-async def apasses(op: Record, run: Run | None) -> bool:
+async def apasses(op: Record) -> bool:
     """``passes`` for async code."""
-    if run is None:
+    runner = op.runner
+    if runner is None:
         return op.error is None
     try:
-        may = await astep(run) and op.error is None
+        waiting = runner.enter()
+        if waiting is not None:
+            await waiting
     except BaseException as error:
         return broken(op, error)
     asked(op)
-    return may
+    return runner.calls
 
 
 def asked(op: Record) -> None:

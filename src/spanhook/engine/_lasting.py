@@ -1,13 +1,12 @@
 """Ends an operation that lasts until the end of the one around it."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from spanhook.engine.lifecycle import settle
 from spanhook.model import Record, current
 from spanhook.telemetry import context_with, get_context, set_context
 
-Finish = Callable[[Record, Any], Awaitable[None]]
+Finish = Callable[[Record], Awaitable[None]]
 
 
 async def end_lasting(around: Record, finish: Finish) -> None:
@@ -17,10 +16,9 @@ async def end_lasting(around: Record, finish: Finish) -> None:
         around: The operation around it, which ends or goes on with another one.
         finish: Runs the remaining hooks of an operation and ends it.
     """
-    lasting, around.lasting = around.lasting, None
-    if lasting is None or lasting[0].ended:
+    op, around.lasting = around.lasting, None
+    if op is None or op.ended:
         return
-    op, run = lasting
     before, held = get_context(), current.get()
     try:
         set_context(context_with(op.span, op.before))
@@ -30,7 +28,7 @@ async def end_lasting(around: Record, finish: Finish) -> None:
             settle(op, op.result)
         else:
             op.error = around.error
-        await finish(op, run)
+        await finish(op)
     finally:
         try:
             set_context(before)

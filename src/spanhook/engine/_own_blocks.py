@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from spanhook.concurrency import drive, reaper
 from spanhook.engine._completion import afinish, await_end, finish, interrupted
-from spanhook.engine._gates import Run, apasses, passes, start
+from spanhook.engine._gates import apasses, passes, start
 from spanhook.engine._own_adapters import Own, block_adapter
 from spanhook.engine._own_functions import decorated
 from spanhook.engine._own_operation import OwnOperation
@@ -58,11 +58,11 @@ class OperationBlock:
         assert type(op) is Record  # nothing absorbs a block
         return op
 
-    def _keep(self, op: Record, run: Run | None, *, is_async: bool) -> OwnOperation:
+    def _keep(self, op: Record, *, is_async: bool) -> OwnOperation:
         """Let the reaper end the operation if the block is dropped without being left."""
         reaper.start()
-        handle = self._handle = OwnOperation(op, run, is_async=is_async)
-        self._hand = partial(reaper.put, (interrupted, op, run, is_async, None, GeneratorExit()))
+        handle = self._handle = OwnOperation(op, is_async=is_async)
+        self._hand = partial(reaper.put, (interrupted, op, is_async, None, GeneratorExit()))
         return handle
 
     # ----------------------------------------------------------------- entering
@@ -77,22 +77,20 @@ class OperationBlock:
 
     async def _enter(self, *, is_async: bool) -> OwnOperation:
         op = self._begin()
-        run: Run | None = None
         inside = False
         try:
             try:
                 set_context(context_with(op.span, op.before))
                 current.set(op)
-                if op.plan is not None:
-                    run = start(op, is_async=is_async)
-                if op.error is None and (run is None or (await apasses(op, run) if is_async else passes(op, run))):
-                    handle = self._keep(op, run, is_async=is_async)
+                start(op, is_async=is_async)
+                if await apasses(op) if is_async else passes(op):
+                    handle = self._keep(op, is_async=is_async)
                     op.called = inside = True
                     return handle
                 if is_async:
-                    await afinish(op, run)
+                    await afinish(op)
                 else:
-                    finish(op, run)
+                    finish(op)
             finally:
                 if not inside:
                     try:
@@ -102,7 +100,7 @@ class OperationBlock:
         except BaseException as error:
             op.ended = True
             if not op.reported and not op.handed:
-                reaper.put((interrupted, op, run, is_async, None, error))
+                reaper.put((interrupted, op, is_async, None, error))
                 await_end(op)
             raise
         return outcome(op)
@@ -116,13 +114,13 @@ class OperationBlock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         handle, op = self._leave()
-        run, away = handle._run, False
+        away = False
         before = op.error
         try:
             try:
                 self._hand = int
                 if self._is_over(handle, op, error):
-                    finish(op, run)
+                    finish(op)
             finally:
                 try:
                     away = elsewhere(op)
@@ -135,7 +133,7 @@ class OperationBlock:
         except BaseException as failure:
             op.ended = True
             if not op.reported and not op.handed:
-                reaper.put((interrupted, op, run, False, None, failure))
+                reaper.put((interrupted, op, False, None, failure))
                 await_end(op)
             raise
         raise_outcome(op, error, before)
@@ -144,13 +142,13 @@ class OperationBlock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         handle, op = self._leave()
-        run, away = handle._run, False
+        away = False
         before = op.error
         try:
             try:
                 self._hand = int
                 if self._is_over(handle, op, error):
-                    await afinish(op, run)
+                    await afinish(op)
             finally:
                 try:
                     away = elsewhere(op)
@@ -163,7 +161,7 @@ class OperationBlock:
         except BaseException as failure:
             op.ended = True
             if not op.reported and not op.handed:
-                reaper.put((interrupted, op, run, True, None, failure))
+                reaper.put((interrupted, op, True, None, failure))
                 await_end(op)
             raise
         raise_outcome(op, error, before)

@@ -7,9 +7,9 @@ from itertools import count
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from spanhook import semconv
-from spanhook.concurrency import astep, drive, private_loops, step
-from spanhook.diagnostics import internal
-from spanhook.engine._gates import Run, asked
+from spanhook.concurrency import drive, private_loops
+from spanhook.engine._completion import arun_rest, run_rest
+from spanhook.engine._gates import asked
 from spanhook.engine._own_adapters import own_model
 from spanhook.engine._own_streams import BlockTrack, answered, close_unawaited, hand_over
 from spanhook.engine._own_usage import add_usage
@@ -32,10 +32,10 @@ class OwnOperation(Operation):
     ``acall``, ``stream``, ``result_of`` and ``aresult_of`` may be called, once.
     """
 
-    def __init__(self, record: Record, run: Run | None, *, is_async: bool) -> None:
+    def __init__(self, record: Record, *, is_async: bool) -> None:
         super().__init__(record)
         self._locked = AUTHOR
-        self._run, self._is_async = run, is_async
+        self._is_async = is_async
         self._used = ""
         self._left = False
         self._output: Any = None  # the block's result, if no call and no `result_of` gives one
@@ -225,23 +225,20 @@ class OwnOperation(Operation):
         await self._after(awaits=True)
 
     async def _after(self, *, awaits: bool) -> None:
-        op, run = self._record, self._run
+        op = self._record
         held = (get_context(), current.get()) if current.get() is not op else None
         try:
             if held is not None:
                 set_context(context_with(op.span, op.before))
                 current.set(op)
-            try:
-                if run is not None and run.cr_frame is not None:
-                    if awaits:
-                        await astep(run)
-                    elif self._is_async and op.plan.wraps:
-                        _rest_on_our_loop(run)
-                    else:
-                        op.unawaited = True
-                        step(run)
-            except Exception as error:
-                internal.report("chain", error)
+            if op.runner is not None and not op.runner.done:
+                if awaits:
+                    await arun_rest(op)
+                elif self._is_async and op.plan.wraps:
+                    _rest_on_our_loop(op)
+                else:
+                    op.unawaited = True
+                    run_rest(op)
             conclude(op)
         finally:
             if held is not None:
@@ -251,11 +248,7 @@ class OwnOperation(Operation):
                     current.set(held[1])
 
 
-def _rest_on_our_loop(run: Run) -> None:
+def _rest_on_our_loop(op: Record) -> None:
     """Run the remaining hooks on one of spanhook's loops, because this one is blocked."""
-
-    async def rest() -> None:
-        await astep(run)
-
     loop = private_loops.get().loop
-    copy_context().run(asyncio.run_coroutine_threadsafe, rest(), loop).result()
+    copy_context().run(asyncio.run_coroutine_threadsafe, arun_rest(op), loop).result()

@@ -5,7 +5,6 @@ from itertools import count
 from types import AsyncGeneratorType
 from typing import Any, Protocol
 
-from spanhook.engine._gates import Run
 from spanhook.engine._own_adapters import as_chunks
 from spanhook.engine._proxies import AsyncGenerator, AsyncStream, SyncGenerator, SyncStream
 from spanhook.engine._streams import Track
@@ -18,7 +17,6 @@ class Handle(Protocol):
     """The object that the author of a block holds."""
 
     _record: Record
-    _run: Run | None
     _is_async: bool
     _left: bool
     _endings: "count[int]"
@@ -117,7 +115,7 @@ def hand_over(handle: Handle, chunks: Any) -> Any:
         raise OperationError(f"op.stream() was given {type(chunks).__name__}, which is not a stream")
     source = aiter(chunks) if is_async else iter(chunks)
     track = BlockTrack(handle, source, is_async=is_async)
-    track.adopt(handle._record, handle._run)
+    track.adopt(handle._record)
     handle._track = track
     if is_async:
         proxy = AsyncGenerator if isinstance(source, AsyncGeneratorType) else AsyncStream

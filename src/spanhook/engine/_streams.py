@@ -12,12 +12,11 @@ from typing import Any
 from spanhook.concurrency import reaper
 from spanhook.engine._chunks import answer_chunks, body_of, reading
 from spanhook.engine._completion import await_end
-from spanhook.engine._gates import Run, apasses, begun, passes, prepared
+from spanhook.engine._gates import apasses, passes, prepared, start
 from spanhook.engine._steps import END, Failed, Steps
 from spanhook.engine.beginning import begin
 from spanhook.engine.lifecycle import outcome
 from spanhook.engine.receiving import looked_at
-from spanhook.gating import Passed
 from spanhook.model import REPLACEABLE, Adapter, Args, Body, Kwargs, Record, current, shed
 from spanhook.telemetry import context_with, get_context, set_context
 
@@ -43,10 +42,10 @@ class Track(Steps):
         """Begin the operation at the first step: ``source`` is a generator that has not started."""
         self.call = (make, instance, args, kwargs)
 
-    def adopt(self, op: Record, run: Run | Passed | None, body: Body | None = None) -> None:
+    def adopt(self, op: Record, body: Body | None = None) -> None:
         """Continue an operation whose call returned the stream; its context is current."""
         self.op = op
-        self._hold(run)
+        self._hold(op)
         op._result = None
         if not self.adapter.opaque:
             self._context = get_context()
@@ -96,13 +95,9 @@ class Track(Steps):
                 set_context(self._context)
                 current.set(op)
                 self._prepare(op)
-                run = begun(op, is_async=self.is_async)
-                self._hold(run)
-                if type(run) is Passed:
-                    may = op.error is None
-                else:
-                    may = await apasses(op, run) if self.is_async else passes(op, run)
-                if may:
+                start(op, is_async=self.is_async)
+                self._hold(op)
+                if await apasses(op) if self.is_async else passes(op):
                     op.called = True
                     call = op.args, op.kwargs
                     op.args, op.kwargs = prepared(self.adapter, instance, *call)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import log
 from spanhook.engine._completion import afinish, await_end, interrupted
-from spanhook.engine._gates import Run, apasses, start
+from spanhook.engine._gates import apasses, start
 from spanhook.engine._opening import naming, open_span
 from spanhook.engine._own_blocks import elsewhere
 from spanhook.engine.beginning import begin
@@ -42,7 +42,6 @@ class AdmittedRuns:
         op = begin(adapter, instance, (), {}, traced=False, alone=True)
         assert type(op) is Record
         op.held = held
-        run: Run | None = None
         try:
             try:
                 if op.plan is None:
@@ -50,18 +49,16 @@ class AdmittedRuns:
                     return None
                 op.plan = op.plan.deciding
                 current.set(op)
-                run = start(op, is_async=True)
-                if op.error is None and (run is None or await apasses(op, run)):
+                start(op, is_async=True)
+                if await apasses(op):
                     op.ended = True
                     return _admission(op, known)
                 open_span(op, naming(op.adapter, op.attributes), plain=make_encodable(op.attributes))
-                await afinish(op, run)
+                await afinish(op)
             finally:
-                if run is not None and op.ended and op.error is None:
-                    run.close()
                 current.set(held)
         except BaseException as error:
-            _broken(op, run, error)
+            _broken(op, error)
             raise
         return outcome(op)
 
@@ -83,13 +80,13 @@ def _admission(op: Record, known: Mapping[str, str]) -> Admission:
     )
 
 
-def _broken(op: Record, run: Run | None, error: BaseException) -> None:
+def _broken(op: Record, error: BaseException) -> None:
     """Let the reaper end an operation whose driver was interrupted."""
     if op.ended and op.error is None:
         return
     op.ended = True
     if not op.reported and not op.handed:
-        reaper.put((interrupted, op, run, True, None, error))
+        reaper.put((interrupted, op, True, None, error))
         await_end(op)
 
 
@@ -102,7 +99,6 @@ class Execution:
     def __init__(self, adapter: Adapter, instance: Any, admission: Admission | None) -> None:
         self._call = adapter, instance, admission
         self._op: Record | None = None
-        self._run: Run | None = None
 
     @asheds
     async def enter(self) -> None:
@@ -112,27 +108,25 @@ class Execution:
         op = begin(adapter, instance, (), {}, alone=True)
         assert type(op) is Record
         op.held = held
-        run: Run | None = None
         inside = False
         try:
             try:
                 set_context(context_with(op.span, op.before))
                 current.set(op)
                 _admit(op, admission)
-                if op.plan is not None:
-                    run = start(op, is_async=True)
-                if op.error is None and (run is None or await apasses(op, run)):
+                start(op, is_async=True)
+                if await apasses(op):
                     op.called = inside = True
-                    self._op, self._run = op, run
+                    self._op = op
                     reaper.start()
-                    self._hand = partial(reaper.put, (interrupted, op, run, True, None, GeneratorExit()))
+                    self._hand = partial(reaper.put, (interrupted, op, True, None, GeneratorExit()))
                     return
-                await afinish(op, run)
+                await afinish(op)
             finally:
                 if not inside:
                     _restore(op)
         except BaseException as error:
-            _broken(op, run, error)
+            _broken(op, error)
             raise
         outcome(op)
 
@@ -158,31 +152,31 @@ class Execution:
     async def end(self, error: BaseException | None = None) -> None:
         if self._op is not None and error is not None:
             fail(self._op, error)
-        await self._end(self._run)
+        await self._end()
 
     async def hand_back(self) -> None:
-        op, run = self._op, self._run
+        op = self._op
         if op is None:
             return
-        if run is not None:
-            run.close()
+        if op.runner is not None:
+            op.runner.drop()
         op.error, op.left = None, "interrupted"
         op.published = True  # subscribers hear of the end from whoever goes on with it
-        await self._end(None)
+        await self._end()
 
-    async def _end(self, run: Run | None) -> None:
+    async def _end(self) -> None:
         op, self._op = self._op, None
         if op is None:
             return
         try:
             try:
                 self._hand = int
-                await afinish(op, run)
+                await afinish(op)
             finally:
                 if not elsewhere(op):
                     _restore(op)
         except BaseException as failure:
-            _broken(op, run, failure)
+            _broken(op, failure)
             raise
 
 

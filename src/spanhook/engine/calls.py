@@ -17,13 +17,12 @@ from spanhook.concurrency import Dropped, drive, reaper
 from spanhook.engine._announcing import Announcement
 from spanhook.engine._completion import afinish, await_end, finish, interrupted, left
 from spanhook.engine._elsewhere import Elsewhere
-from spanhook.engine._gates import Run, apasses, asent, asked, begun, passes, prepared, sent, sent_on, show
+from spanhook.engine._gates import apasses, asent, asked, passes, prepared, sent, sent_on, show, start
 from spanhook.engine.absorption import Absorbed, Part
 from spanhook.engine.beginning import begin
 from spanhook.engine.handover import hand_over, stream_sort, tap
 from spanhook.engine.lifecycle import fail, outcome, settle
 from spanhook.errors import RunStopped, Unwound
-from spanhook.gating import Passed
 from spanhook.model import NOBODY, Adapter, Args, InHook, Kwargs, Record, current, shed
 from spanhook.telemetry import context_with, get_context, set_context
 
@@ -46,14 +45,12 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
         else:
             result, args, kwargs = op.make(partial(sent, adapter, wrapped, instance), (args, kwargs), {})
         return tap(op, instance, args, kwargs, result)
-    run: Run | Passed | None = None
     try:
         try:
             set_context(context_with(op.span, op.before))
             current.set(op)
-            if op.plan is not None:
-                run = begun(op, is_async=False)
-            if op.error is None and (run is None or type(run) is Passed or passes(op, run)):
+            start(op, is_async=False)
+            if passes(op):
                 op.called = True
                 if adapter.prepares:
                     op.args, op.kwargs = prepared(adapter, instance, op.args, op.kwargs)
@@ -67,14 +64,14 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
                 except BaseException as error:
                     fail(op, error)
                 else:
-                    if adapter.stream_of is not None and (stream := hand_over(op, run, result)) is not None:
+                    if adapter.stream_of is not None and (stream := hand_over(op, result)) is not None:
                         return stream
                     if issubclass(type(result), Awaitable):
-                        return _awaited(op, run, result, left(op, run))
+                        return _awaited(op, result, left(op))
                     settle(op, result)
             elif op.short_circuited and adapter.announce is not None:
                 op.withheld = [Announcement(op)]
-            finish(op, run)
+            finish(op)
         finally:
             try:
                 set_context(op.before)
@@ -83,13 +80,13 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
     except BaseException as error:
         op.ended = True
         if not op.reported and not op.handed:
-            reaper.put((interrupted, op, run, False, None, error))
+            reaper.put((interrupted, op, False, None, error))
             await_end(op)
         raise
     try:
         return outcome(op)
     finally:
-        del op, run  # the traceback of what it failed with holds this frame
+        del op  # the traceback of what it failed with holds this frame
 
 
 async def acall(
@@ -114,24 +111,22 @@ async def acall(
         except BaseException as error:
             shed(error)
             raise
-    run: Run | Passed | None = None
     try:
         try:
             set_context(context_with(op.span, op.before))
             current.set(op)
             if op.plan is not None:
-                direct = partial(_make, op, wrapped) if op.plan.wraps else None
-                run = begun(op, is_async=True, direct=direct)
-            if op.error is None and (run is None or type(run) is Passed or await apasses(op, run)):
+                start(op, is_async=True, direct=partial(_make, op, wrapped) if op.plan.wraps else None)
+            if await apasses(op) if op.runner is not None else op.error is None:
                 await _make(op, wrapped)
-                if adapter.stream_of is not None and (stream := hand_over(op, run, op.result)) is not None:
+                if adapter.stream_of is not None and (stream := hand_over(op, op.result)) is not None:
                     return stream
             elif op.short_circuited and adapter.announce is not None:
                 op.withheld = [Announcement(op)]
-            if run is None:
-                finish(op, run)
+            if op.runner is None:
+                finish(op)
             else:
-                await afinish(op, run)
+                await afinish(op)
         finally:
             try:
                 set_context(op.before)
@@ -140,7 +135,7 @@ async def acall(
     except BaseException as error:
         op.ended = True
         if not op.reported and not op.handed:
-            reaper.put((interrupted, op, run, True, None, error))
+            reaper.put((interrupted, op, True, None, error))
             await_end(op)
         raise
     try:
@@ -152,7 +147,7 @@ async def acall(
         shed(error)
         raise
     finally:
-        del op, run  # as in `call`
+        del op  # as in `call`
 
 
 def call_for(held: Held, wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
@@ -229,7 +224,7 @@ async def _looked_at(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> Any:
             await look.wait()
 
 
-async def _awaited(op: Record, run: Run | Passed | None, result: Awaitable[Any], dropped: Dropped) -> Any:
+async def _awaited(op: Record, result: Awaitable[Any], dropped: Dropped) -> Any:
     """Continue an operation whose plain function returned an awaitable."""
     before, held = get_context(), current.get()
     try:
@@ -239,13 +234,13 @@ async def _awaited(op: Record, run: Run | Passed | None, result: Awaitable[Any],
             current.set(op)
             try:
                 made = await result
-                if op.adapter.stream_of is not None and (stream := hand_over(op, run, made)) is not None:
+                if op.adapter.stream_of is not None and (stream := hand_over(op, made)) is not None:
                     return stream
                 settle(op, made)
             except BaseException as error:
                 shed(error)
                 op.error = error
-            await afinish(op, run)
+            await afinish(op)
         finally:
             try:
                 set_context(before)
@@ -254,7 +249,7 @@ async def _awaited(op: Record, run: Run | Passed | None, result: Awaitable[Any],
     except BaseException as error:
         op.ended = True
         if not op.reported and not op.handed:
-            reaper.put((interrupted, op, run, True, None, error))
+            reaper.put((interrupted, op, True, None, error))
             await_end(op)
         raise
     try:
@@ -263,4 +258,4 @@ async def _awaited(op: Record, run: Run | Passed | None, result: Awaitable[Any],
         shed(error)
         raise
     finally:
-        del op, run  # as in `call`
+        del op  # as in `call`

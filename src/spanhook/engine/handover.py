@@ -6,7 +6,6 @@ from inspect import CO_ASYNC_GENERATOR, CO_GENERATOR
 from typing import Any
 
 from spanhook.diagnostics import internal
-from spanhook.engine._gates import Run
 from spanhook.engine._proxies import (
     AsyncBody,
     AsyncGenerator,
@@ -18,7 +17,6 @@ from spanhook.engine._proxies import (
 from spanhook.engine._streams import Track
 from spanhook.engine._transparent import Transparent
 from spanhook.engine.absorption import Absorbed
-from spanhook.gating import Passed
 from spanhook.model import Adapter, Args, Kwargs, LayerCount, Record, current, shed
 
 
@@ -175,13 +173,13 @@ def stream_sort(adapter: Adapter, result: Any) -> str:
         return ""
 
 
-def hand_over(op: Record, run: Run | Passed | None, result: Any) -> Any:
+def hand_over(op: Record, result: Any) -> Any:
     """A stream that continues ``op``, if ``result`` is a stream; else ``None``."""
-    handed = tracked(op, run, result)
+    handed = tracked(op, result)
     return None if handed is None else handed[1]
 
 
-def tracked(op: Record, run: Run | Passed | None, result: Any) -> tuple[Track, Any] | None:
+def tracked(op: Record, result: Any) -> tuple[Track, Any] | None:
     """The track of a stream that continues ``op``, and what its consumer gets, if ``result`` is a stream."""
     sort = stream_sort(op.adapter, result)
     if not sort:
@@ -194,9 +192,9 @@ def tracked(op: Record, run: Run | Passed | None, result: Any) -> tuple[Track, A
             return None
         if body is not None:
             track = Track(op.adapter, body.stream, is_async=sort == "async")
-            track.adopt(op, run, body)
+            track.adopt(op, body)
             body.put(AsyncBody(body.stream, track) if track.is_async else SyncBody(body.stream, track))
             return track, result
     track = Track(op.adapter, result, is_async=sort == "async")
-    track.adopt(op, run)
+    track.adopt(op)
     return track, AsyncStream(result, track) if track.is_async else SyncStream(result, track)

@@ -98,6 +98,7 @@ def end(op: Record) -> None:
         return
     op.end_ns = op.end_ns or clock.now()
     op.ended = True
+    op.runner = None  # it refers to the operation
     if op.plan is not None and op.plan.heard and not op.published:
         op.published = True
         if op.unheard:  # its call has not come to its body

@@ -128,7 +128,7 @@ class Look:
     async def _gates(self, *, is_async: bool) -> None:
         op = self._op
         if op.error is None:
-            gates = LastLook(op, self._plan, is_async, count_decision, self._validated)
+            gates = LastLook(op, self._plan, count_decision, self._validated, is_async=is_async)
             try:
                 await gates.look(differs=self._differs, waited=self._waited)
             except BaseException as error:

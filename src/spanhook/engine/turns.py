@@ -5,7 +5,7 @@ from typing import Any
 
 from spanhook.concurrency import reaper
 from spanhook.engine._completion import afinish, await_end, interrupted
-from spanhook.engine._gates import Run, apasses, start
+from spanhook.engine._gates import apasses, start
 from spanhook.engine._lasting import end_lasting
 from spanhook.engine.beginning import begin
 from spanhook.engine.lifecycle import fail, outcome, settle
@@ -18,23 +18,21 @@ async def acall_turn(turn: Turn, wrapped: Callable[..., Awaitable[Any]], args: A
     try:
         around = turn.around
         lasting = around.lasting
-        if lasting is not None and lasting[0].instance is not turn.instance:
+        if lasting is not None and lasting.instance is not turn.instance:
             await end_lasting(around, afinish)
             lasting = None
         if lasting is not None:
-            return await _go_on(turn, lasting[0], lasting[1], wrapped, args, kwargs)
+            return await _go_on(turn, lasting, wrapped, args, kwargs)
         op = begin(turn.adapter, turn.instance, args, kwargs)
         if type(op) is not Record:
             return await wrapped(*args, **kwargs)
-        return await _go_on(turn, op, None, wrapped, args, kwargs)
+        return await _go_on(turn, op, wrapped, args, kwargs)
     except BaseException as error:
         shed(error)
         raise
 
 
-async def _go_on(
-    turn: Turn, op: Record, run: Run | None, wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs
-) -> Any:
+async def _go_on(turn: Turn, op: Record, wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Any:
     before, held, is_over = get_context(), current.get(), True
     try:
         try:
@@ -42,8 +40,8 @@ async def _go_on(
             current.set(op)
             passes = op.error is None
             if not op.called:
-                run = start(op, is_async=True)
-                passes = op.error is None and (run is None or await apasses(op, run))
+                start(op, is_async=True)
+                passes = await apasses(op)
             if passes:
                 op.called = True
                 try:
@@ -54,11 +52,11 @@ async def _go_on(
                     op.result = result
                     is_over = turn.is_last(result)
                     if not is_over:
-                        turn.around.lasting = op, run
+                        turn.around.lasting = op
                         return result
                     settle(op, result)
             turn.around.lasting = None
-            await afinish(op, run)
+            await afinish(op)
         finally:
             try:
                 set_context(before)
@@ -68,7 +66,7 @@ async def _go_on(
         turn.around.lasting = None
         op.ended = True
         if not op.reported and not op.handed:
-            reaper.put((interrupted, op, run, True, None, error))
+            reaper.put((interrupted, op, True, None, error))
             await_end(op)
         raise
     return outcome(op)

@@ -20,13 +20,11 @@ from spanhook.gating.binding import (
     Bound,
     bindings,
 )
-from spanhook.gating.chain import Chain
 from spanhook.gating.conclusion import conclude
 from spanhook.gating.conditions import Condition, Facts, compile_condition, references, united
 from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.emitting import emit_event
 from spanhook.gating.estimating import estimated_cost
-from spanhook.gating.fast_path import Passed, leave_fast, pass_fast
 from spanhook.gating.handlers import EXPECTED, Marked, find, handler, handler_of, make, named, set_up, validated
 from spanhook.gating.hook import UNSET, FailMode, FunctionHook, Hook, HookSettings, bridge
 from spanhook.gating.last_look import LastLook
@@ -51,6 +49,7 @@ from spanhook.gating.plan import Plan
 from spanhook.gating.registering import Hooks
 from spanhook.gating.registry import Registry
 from spanhook.gating.renewal import renewed_after_fork
+from spanhook.gating.runner import Runner, Waiting
 from spanhook.gating.shadow import Isolate, isolating
 from spanhook.gating.strictness import NEUTRAL, Looser
 from spanhook.gating.subscription import Subscriber, Subscription, publish
@@ -73,7 +72,6 @@ __all__ = [
     "WRAP",
     "Auditor",
     "Bound",
-    "Chain",
     "ChainRun",
     "Charge",
     "Condition",
@@ -98,17 +96,18 @@ __all__ = [
     "Measure",
     "Measures",
     "Offers",
-    "Passed",
     "Pausable",
     "Pause",
     "Placed",
     "Plan",
     "Registry",
     "ResultListener",
+    "Runner",
     "Subscriber",
     "Subscription",
     "TextFilter",
     "Told",
+    "Waiting",
     "Window",
     "Windowed",
     "again",
@@ -135,7 +134,6 @@ __all__ = [
     "in_shadow",
     "is_path",
     "isolating",
-    "leave_fast",
     "load_hooks",
     "load_object",
     "loosened",
@@ -143,7 +141,6 @@ __all__ = [
     "module_at",
     "named",
     "parse_event",
-    "pass_fast",
     "pausable",
     "pauses",
     "per_loop",

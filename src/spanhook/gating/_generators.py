@@ -1,19 +1,16 @@
-"""Runs a generator hook around the call: up to its ``yield`` before it, and from there on after it."""
+"""Generator hooks around a call: up to the ``yield`` before it, and from there on after it."""
 
-from collections.abc import Awaitable, Callable
 from collections.abc import Generator as Body
-from typing import Any, Self
+from typing import Any, Self, final
 
 from spanhook.errors import HookError
-from spanhook.gating._decisions import Verdicts
-from spanhook.gating._pieces import Outcome, Pieces, as_is, meant
+from spanhook.gating._asking import Asking
+from spanhook.gating._pieces import Outcome, as_is, meant
 from spanhook.gating.binding import Bound
-from spanhook.model import Operation, Record
-
-Judge = Callable[[Bound, int, Operation], Awaitable[None]]
-"""Acts on what a hook has changed before the call, given its nanoseconds."""
+from spanhook.model import Operation
 
 
+@final
 class Generator:
     """One generator hook, as it runs.
 
@@ -22,71 +19,79 @@ class Generator:
         view: Its view.
         body: The generator.
         spent: Its nanoseconds that are not counted yet.
+        slot: Where its ``allow`` is counted, if it may be resumed inline; -1 if it may not.
     """
 
-    __slots__ = ("_body", "_bound", "_spent", "_view")
+    __slots__ = ("body", "bound", "slot", "spent", "view")
 
-    def __init__(self, bound: Bound, view: Operation, body: Body[Any, Any, Any], spent: int = 0) -> None:
-        self._bound, self._view, self._body, self._spent = bound, view, body, spent
+    def __init__(
+        self, bound: Bound, view: Operation, body: Body[Any, Any, Any], spent: int = 0, slot: int = -1
+    ) -> None:
+        self.bound, self.view, self.body, self.spent, self.slot = bound, view, body, spent, slot
 
     @classmethod
-    def made(cls, op: Record, bound: Bound) -> Self:
+    def made(cls, run: Asking, bound: Bound) -> Self:
         """The generator for an operation; none of its code has run."""
-        view = Operation(op)
+        view = Operation(run.op)
         return cls(bound, view, bound.function(view))
 
-    async def enter(self, pieces: Pieces) -> Outcome:
-        """Run it up to its ``yield``."""
-        if self._bound.slow:
-            return await pieces.waited(self._bound, self._view, next, self._body)
-        return pieces.now(self._view, next, self._body)
+    async def enter(self, run: Asking) -> bool:
+        """Run it up to its ``yield``; whether it waits there to be resumed."""
+        if self.bound.slow:
+            outcome = await run.waited(self.bound, self.view, next, self.body)
+        else:
+            outcome = run.now(self.view, next, self.body)
+        return await self.arrived(outcome, run)
 
-    async def arrived(self, outcome: Outcome, pieces: Pieces, verdicts: Verdicts, judge: Judge) -> bool:
+    async def arrived(self, outcome: Outcome, run: Asking) -> bool:
         """Act on what it did up to its ``yield``; whether it waits there to be resumed."""
-        bound, view = self._bound, self._view
+        bound, view = self.bound, self.view
         value, error, spent = outcome
         if value is not None and hasattr(value, "__await__"):
-            _, error, spent = await pieces.waited(bound, view, as_is, value)
+            _, error, spent = await run.waited(bound, view, as_is, value)
         if error is None:
-            self._spent = 0 if view._changed else spent
+            self.spent = 0 if view._changed else spent
             if view._changed:
-                await judge(bound, spent, view)
+                await run.judge(bound, spent, view)
             return True
         if isinstance(error, StopIteration):
-            verdicts.unyielded(bound, error.value, spent, "its `yield`")
+            run.verdicts.unyielded(bound, error.value, spent, "its `yield`")
         else:
-            verdicts.failed(bound, meant(error), spent)
+            run.verdicts.failed(bound, meant(error), spent)
         return False
 
-    async def leave(self, pieces: Pieces, verdicts: Verdicts) -> None:
+    async def leave(self, run: Asking) -> None:
         """Resume it after the call."""
-        bound, view = self._bound, self._view
+        bound, view = self.bound, self.view
         view._reread()
-        failure = None if pieces.op.error is None else view.error
-        resume, given = self._body.throw, failure
+        failure = None if run.op.error is None else view.error
+        resume, given = self.body.throw, failure
         if failure is None:
-            resume, given = self._body.send, view.result if bound.reads else None
-        _, error, spent = (
-            await pieces.waited(bound, view, resume, given) if bound.slow else pieces.now(view, resume, given)
-        )
+            resume, given = self.body.send, view.result if bound.reads else None
+        _, error, spent = await run.waited(bound, view, resume, given) if bound.slow else run.now(view, resume, given)
         if isinstance(error, StopIteration):
             error.__traceback__ = None  # it would keep the frames of the whole call, and they it
-        self.left(error, spent, failure, verdicts)
+        self.left(error, spent, failure, run)
 
-    def left(self, error: BaseException | None, spent: int, failure: BaseException | None, verdicts: Verdicts) -> None:
+    def left(self, error: BaseException | None, spent: int, failure: BaseException | None, run: Asking) -> None:
         """Act on what it did after the call.
 
         Args:
             error: What it raised; ``None`` if it yielded again.
             spent: Its nanoseconds for that.
             failure: What the call failed with, as it got that.
-            verdicts: Those of the operation's chain.
+            run: The runner of the operation's hooks.
         """
-        spent += self._spent
+        spent += self.spent
         if error is None:
-            self._body.close()
-            verdicts.failed(self._bound, HookError("a generator hook must yield exactly once"), spent, keep=True)
+            self.body.close()
+            error = HookError("a generator hook must yield exactly once")
+            run.verdicts.failed(self.bound, error, spent, keep=True)
         elif isinstance(error, StopIteration):
-            verdicts.returned(self._bound, self._view, error.value, spent)
+            run.verdicts.returned(self.bound, self.view, error.value, spent)
         else:
-            verdicts.left(self._bound, meant(error), failure, spent)
+            run.verdicts.left(self.bound, meant(error), failure, spent)
+
+    def close(self) -> None:
+        """Drop it; the operation goes on elsewhere."""
+        self.body.close()

@@ -11,39 +11,34 @@ from spanhook.errors import HookError
 from spanhook.gating._decisions import Verdicts
 from spanhook.gating._pieces import Pieces, meant, sealed
 from spanhook.gating.binding import Bound
-from spanhook.model import CALLING, Operation, Record, clock, current
+from spanhook.model import CALLING, Operation, clock, current
 
 Apply = Callable[[int, Operation], Awaitable[None]]
 """Applies the changes of a hook so far, given its nanoseconds."""
 
 
 async def nest(
-    op: Record,
-    bound: Bound,
-    pieces: Pieces,
-    verdicts: Verdicts,
-    apply: Apply,
-    go_on: Callable[[], Awaitable[None]],
-) -> bool:
+    pieces: Pieces, bound: Bound, verdicts: Verdicts, apply: Apply, go_on: Callable[[], Awaitable[None]]
+) -> None:
     """Run a hook that awaits ``call_next`` for the hooks that follow it.
 
+    If it does not await ``call_next`` and refuses nothing, the caller runs these: no hook can prevent that.
+
     Args:
-        op: The operation.
+        pieces: Runs the hook.
         bound: The hook.
-        pieces, verdicts: Those of the operation's chain.
+        verdicts: Those of the operation.
         apply: Applies the changes of the hook.
         go_on: Runs the hooks that follow.
-
-    Returns:
-        Whether these have run. If not, and nothing was refused, the caller runs them: no hook can prevent that.
     """
-    view, before = Operation(op), op.error
+    op, before = pieces.op, pieces.op.error
+    view = Operation(op)
     function, later, begun = bound.function, Later(), 0
     if not bound.slow:
         value, error, begun = pieces.now(view, function, view, later)
         if error is not None or not hasattr(value, "__await__"):
             await _act(bound, view, verdicts, apply, error, begun, refused=False)
-            return False
+            return
         view._locked, function = "", later.going_on(value)
     host = pieces.host()
     own, inside, called, finished = 0, 0, False, False
@@ -81,7 +76,6 @@ async def nest(
         error = HookError("it returned while call_next() was still running; await it")
     verdicts.count(bound, -own)
     await _act(bound, view, verdicts, apply, error, spent, refused=op.error is not before)
-    return called
 
 
 async def _act(

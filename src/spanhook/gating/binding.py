@@ -198,7 +198,7 @@ def bind(hook: Hook, form: str, function: Callable[..., Any], place: str, given:
         slow=given.blocking or is_async,
         tenant_id=given.tenant_id,
         when=given.when,
-        plain=form in (BEFORE, AROUND, AFTER)
+        plain=form in (BEFORE, AROUND, AFTER, ERROR)
         and not given.blocking
         and not is_async
         and given.timeout_ns is not None

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from spanhook.errors import HookError
+from spanhook.gating._asking import Asking
 from spanhook.gating._pieces import meant
 from spanhook.gating.binding import BEFORE_NEXT, Bound
-from spanhook.gating.chain import Chain
 from spanhook.gating.listener import Tally
 from spanhook.gating.plan import Plan
 from spanhook.model import Operation, Record, Rewritten
@@ -14,7 +14,7 @@ Validate = Callable[[Rewritten], Rewritten]
 """Has the framework validate a rewritten call; returns the call that its body receives then, or raises."""
 
 
-class LastLook(Chain):
+class LastLook(Asking):
     """Runs gates between a framework's validation of a call's arguments and the call's body.
 
     Hooks around the call have begun, so only gates before it look again. Those that act once do it here, if they have
@@ -23,15 +23,15 @@ class LastLook(Chain):
     Args:
         op: The operation; its call is what the body receives.
         plan: The hooks of its kind.
-        is_async: Whether the body is awaited.
         tally: Called with every decision.
         validate: What is done with calls that hooks rewrite.
+        is_async: Whether the body is awaited.
     """
 
     __slots__ = ("_validate",)
 
-    def __init__(self, op: Record, plan: Plan, is_async: bool, tally: Tally, validate: Validate) -> None:
-        super().__init__(op, plan, is_async, tally)
+    def __init__(self, op: Record, plan: Plan, tally: Tally, validate: Validate, *, is_async: bool) -> None:
+        super().__init__(op, plan, tally, is_async=is_async)
         self._validate = validate
 
     async def look(self, *, differs: bool, waited: bool) -> None:
@@ -41,28 +41,29 @@ class LastLook(Chain):
             differs: The body does not receive what gates were shown.
             waited: Those that act once have not acted.
         """
-        op = self._op
-        for bound in self._plan.pre:
+        op = self.op
+        for bound in self.plan.pre:
             looks = waited or differs if bound.acts_once else differs and bound.asked_again
-            if looks and (not bound.selective or self._wants(bound)):
+            if not looks or (bound.selective and not self.wants(bound)):
+                self._skipped = (*self._skipped, bound)
+            else:
                 before = op.args
-                await self._before(bound, again=bound.form == BEFORE_NEXT)
+                await self.ask(bound, again=bound.form == BEFORE_NEXT)
                 if bound.form == BEFORE_NEXT and op.args is not before and op.error is None:
-                    await self._run_again(bound)
-                self._ran.append(bound)
+                    await self.ask_again(bound)
             if op.error is not None:
                 return
 
-    async def _judge(self, bound: Bound, spent: int, view: Operation, *, again: bool = False) -> None:
+    async def judge(self, bound: Bound, spent: int, view: Operation, *, again: bool = False) -> None:
         asked = view._rewritten
         if asked is not None:
             try:
                 view._rewritten = self._validate(asked)
             except BaseException as error:
                 view._take()
-                self._verdicts.failed(bound, _lost(meant(error)), spent)
+                self.verdicts.failed(bound, _lost(meant(error)), spent)
                 return
-        await super()._judge(bound, spent, view, again=again)
+        await super().judge(bound, spent, view, again=again)
 
 
 def _lost(error: BaseException) -> BaseException:

@@ -34,10 +34,10 @@ class Plan:
     """Hooks that see a result and may refuse or replace it."""
     fast: tuple[FastHook, ...] = ()
     """The first of ``pre`` that are plain functions or generators; empty if results of hooks have listeners."""
-    fast_post: tuple[FastHook, ...] | None = None
-    """``post``, if the whole plan can be run without a chain as long as hooks let everything pass."""
-    goes_on: bool = False
-    """Whether anything may have to run after the call, once ``fast`` has let it pass."""
+    fast_post: tuple[FastHook, ...] = ()
+    """The first of ``post``, likewise."""
+    fast_error: tuple[FastHook, ...] = ()
+    """The first of ``error``, likewise."""
     reach: int = 0
     """The last index in ``counts.decisions.cells`` that they count in."""
     heard: Mapping[Phase, tuple[Heard, ...]] = field(default_factory=dict[Phase, tuple[Heard, ...]])
@@ -77,8 +77,7 @@ class Plan:
             self,
             pre=pre,
             fast=fast,
-            fast_post=None,
-            goes_on=True,
+            fast_post=(),
             post=(),
             together=(),
             wraps=False,
@@ -91,7 +90,7 @@ class Plan:
         """For such a call when it begins: everything but those gates."""
         pre = tuple(one for one in self.pre if one.form in (AROUND, WRAP))
         hooked = bool(pre or self.post or self.together or self.error)
-        return replace(self, pre=pre, fast=(), fast_post=None, reach=0, hooked=hooked)
+        return replace(self, pre=pre, fast=(), hooked=hooked)
 
 
 def plan_of(
@@ -121,16 +120,17 @@ def plan_of(
     together = tuple(one for one in after if one.hook._together)
     error = tuple(one for one in mine if one.form == ERROR)
     told = tuple(dict.fromkeys((*listeners, *(told for one in mine for told in one.hook._listeners))))
-    fast = tuple(_fast(kind, one) for one in takewhile(_is_plain, pre)) if labelled and not told else ()
-    whole = labelled and not told and not together and len(fast) == len(pre) and all(one.plain for one in post)
-    fast_post = tuple(_fast(kind, one) for one in post) if whole else None
+    fast, fast_post, fast_error = (
+        tuple(_fast(kind, one) for one in takewhile(_is_plain, hooks)) if labelled and not told else ()
+        for hooks in (pre, post, error)
+    )
     buffers = tuple(one for one in (*pre, *after) if one.buffers)
     seen = {id(one.hook): one for one in reversed((*pre, *after)) if one.windows}
     windows = tuple(reversed(seen.values()))
     results = tuple(one for one in (*pre, *after) if one.form not in (BEFORE, BEFORE_NEXT) or one.buffers)
     wraps = any(one.form == WRAP for one in pre)
     hooked = bool(pre or after or error)
-    reach = max((one[2] + 1 for one in (*fast, *(fast_post or ()))), default=0)
+    reach = max((one[2] + 1 for one in (*fast, *fast_post, *fast_error)), default=0)
     bodies = tuple(one for one in (*mine, *(one for ones in heard.values() for one, _ in ones)) if one.hook.body)
     return Plan(
         pre=pre,
@@ -141,7 +141,7 @@ def plan_of(
         results=results,
         fast=fast,
         fast_post=fast_post,
-        goes_on=len(fast) < len(pre) or bool(post or together or error) or any(one[-1] for one in fast),
+        fast_error=fast_error,
         reach=reach,
         heard=heard,
         wraps=wraps,
@@ -154,12 +154,16 @@ def plan_of(
     )
 
 
+_PHASES: Mapping[str, Phase] = {BEFORE: "pre", AROUND: "post", AFTER: "post", ERROR: "error"}
+"""When a hook lets a call pass, by its form: a generator does once it has ended."""
+
+
 def _is_plain(bound: Bound) -> bool:
     return bound.plain
 
 
 def _fast(kind: str, bound: Bound) -> FastHook:
-    phase = "pre" if bound.form == BEFORE else "post"  # a generator has let a call pass once it has ended
-    special = not bound.gate if bound.form == AFTER else bound.form == AROUND
+    phase = _PHASES[bound.form]
+    special = bound.form == AROUND or (bound.form != BEFORE and not bound.gate)
     slot = counts.decisions.slot((bound.name, kind, phase, "allow", "enforce", "enforced", bound.closed, ""))
     return bound, bound.function, slot, bound.timeout_ns or 0, bound.selective, special

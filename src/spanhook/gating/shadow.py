@@ -11,12 +11,11 @@ from typing import Literal
 
 from opentelemetry.trace import NonRecordingSpan
 
-from spanhook.concurrency import step
+from spanhook.concurrency import drive
 from spanhook.gating.auditing import in_shadow
-from spanhook.gating.chain import Chain
 from spanhook.gating.listener import Delivery, Listener
 from spanhook.gating.plan import Plan
-from spanhook.gating.tally import count_decision
+from spanhook.gating.runner import Runner, Waiting
 from spanhook.model import Event, Record
 from spanhook.telemetry import context_with, report_decision, set_context, telemetry
 
@@ -95,11 +94,11 @@ class Trial:
         set_context(context_with(self._op.span, self._op.before))  # its code must not reach the real span
         for isolate in isolating:
             isolate()
-        self._run = Chain(self._op, plan, False, count_decision).run()
+        self._runner = Runner(self._op, plan, is_async=False)
 
     def enter(self) -> None:
         """Run hooks before the call and, if these end the operation, those after it."""
-        self._go_on()
+        _drive(self._runner.enter())
         if self._op.error is not None or (self._op.short_circuited and not self._op.adapter.block):
             self._finish()
         self._tell()
@@ -107,7 +106,7 @@ class Trial:
     def leave(self, event: Event) -> None:
         """The call has ended: run the hooks after it, unless they have run."""
         op, real = self._op, self._real
-        if self._run.cr_frame is not None:
+        if not self._runner.done:
             op.called, op.streamed, op.left, op.raw = real.called, real.streamed, real.left, real.raw
             op.own_usage, op.leaves, op.end_attributes = real.own_usage, real.leaves, real.end_attributes
             op.returned_ns, op.first_chunk_ns = real.returned_ns, real.first_chunk_ns
@@ -118,11 +117,8 @@ class Trial:
         self._tell()
 
     def _finish(self) -> None:
-        while self._run.cr_frame is not None and self._go_on():
-            pass
-
-    def _go_on(self) -> bool:
-        return step(self._run)
+        _drive(self._runner.leave())
+        _drive(self._runner.observe())
 
     def _tell(self) -> None:
         decisions, kept = self._op.decisions, self._real.shadow_decisions
@@ -133,6 +129,11 @@ class Trial:
             for tell in in_shadow:
                 tell(self._real, decision)
         self._told = len(decisions)
+
+
+def _drive(waiting: Waiting | None) -> None:
+    if waiting is not None:
+        drive(waiting)
 
 
 def _copy(event: Event) -> Record:

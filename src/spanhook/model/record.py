@@ -44,6 +44,7 @@ class Record(End):
         asked_ns: When the gates of a streamed call let it pass; 0 if it has none.
         given: Ids known to the library.
         plan: The hooks of its kind; ``None`` if there are none.
+        runner: Runs them, until the operation has ended.
         answer: The answer exactly as a hook gave it.
         held: What was current where it began.
         called: The call was made, or has begun.
@@ -80,7 +81,7 @@ class Record(End):
         delegation: The run of an agent inside another agent, as a delegation; false if it is not one.
         epoch_ns: What its times are counted from, in nanoseconds since the epoch, once somebody has asked.
         handled: What the call failed with, if the library has made a result of that, such as a message for the model.
-        lasting: An operation inside it that lasts over several of its calls, and the rest of that one's hooks.
+        lasting: An operation inside it that lasts over several of its calls.
         noted: Events that a library reports inside it, for its span: name, attributes and time since the epoch.
         held_call: Its arguments and their copies for events, once there has been an event.
         handed_to: Agents that this agent's members have handed off to and that have not begun yet.
@@ -136,6 +137,7 @@ class Record(End):
         "phase",
         "plan",
         "returned_ns",
+        "runner",
         "short_circuited",
         "span",
         "start_ns",
@@ -177,7 +179,7 @@ class Record(End):
     epoch_ns: int | None = None
     handed_to: set[str] | None = None
     handled: BaseException | None = None
-    lasting: "tuple[Record, Any] | None" = None
+    lasting: "Record | None" = None
     noted: list[tuple[str, Attributes, int]] | tuple[()] = ()
     held_call: tuple[Args, Kwargs, Args, Kwargs] | None = None
     shadow: "Record | None" = None
@@ -226,6 +228,7 @@ class Record(End):
         self.decisions: tuple[DecisionRecord, ...] = ()
         self.given: Mapping[str, str] = _NO_IDS
         self.plan: Any = None
+        self.runner: Any = None
         self.coverage: Coverage | None = None
         self.left: Literal["", "interrupted", "abandoned", "cancelled"] = ""
         self.withheld: list[Withheld] | None = None

@@ -7,8 +7,7 @@ changes nothing that was recorded.
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from contextvars import Context
-from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from spanhook import semconv
 from spanhook.cli.replay.content import Content, not_recorded
@@ -18,16 +17,11 @@ from spanhook.cli.replay.outcomes import UNKNOWN, Decision, Outcome, recorded_de
 from spanhook.cli.replay.recorded_time import recorded_time
 from spanhook.cli.replay.records import Replayed, fault_of, finish, rebuilt, usage_of
 from spanhook.cli.replay.watching import watched
-from spanhook.concurrency import step
+from spanhook.concurrency import drive
 from spanhook.errors import ConfigurationError, Reject
-from spanhook.gating import Bound, Chain, Plan, Registry, again, conclude
+from spanhook.gating import Bound, Plan, Registry, Runner, Waiting, again, conclude
 from spanhook.model import Leaves, Operation, Record, add_kind, current, kinds
 from spanhook.telemetry import SCOPE, context_with, set_context
-
-if TYPE_CHECKING:
-    Run = CoroutineType[Any, Any, None]
-else:
-    Run = CoroutineType  # not subscriptable before Python 3.13
 
 
 class Replay:
@@ -122,7 +116,7 @@ class Replay:
             op.error = Reject(span.message or "the run has ended") if latch is None else again(latch)
         op.plan = self._plan(op.kind, outermost=parent is None and not node.orphan)
         if op.plan is not None:
-            live.enter(self._chain(op, op.plan, outcome))
+            live.enter(self._runner(op, op.plan, outcome))
         for plan in self._in_shadow(op.kind):
             seen = Content(span)  # as the enforced hooks have left it
             seen.fault = content.fault
@@ -130,7 +124,7 @@ class Replay:
             twin.shadow, twin.plan, twin.agent = op, plan, op.agent
             trial = _Live(twin, outcome)
             live.trials.append(trial)
-            trial.enter(self._chain(twin, plan, outcome))
+            trial.enter(self._runner(twin, plan, outcome))
         return outcome
 
     def _around(self, node: Node) -> "_Live | None":
@@ -160,7 +154,7 @@ class Replay:
             self._shadows[kind] = [watched(plan, self._unknown) for plan in self._registry.in_shadow(kind)]
         return self._shadows[kind]
 
-    def _chain(self, op: Replayed, plan: Plan, outcome: Outcome) -> Run:
+    def _runner(self, op: Replayed, plan: Plan, outcome: Outcome) -> Runner:
         def tally(_op: Record, bound: Bound, decision: str, _spent: int, phase: str) -> None:
             event = f"{op.kind}.{phase}"
             op.content.rewriters.discard(bound.name)
@@ -171,7 +165,7 @@ class Replay:
             reason = op.decisions[-1].reason
             outcome.now.append(Decision(bound.name, event, decision, reason, _mode(op)))
 
-        return Chain(op, plan, False, tally).run()
+        return Runner(op, plan, tally, is_async=False)
 
     def _unknown(self, view: Operation, bound: Bound, what: str) -> None:
         """A hook has read what is not recorded; if it refused the operation then, it does so again.
@@ -210,12 +204,12 @@ class _Live:
         self.op, self.outcome = op, outcome
         self.stopped = ""
         self.trials: list[_Live] = []
-        self._run: Run | None = None
+        self._runner: Runner | None = None
         self._context = Context()
 
-    def enter(self, run: Run) -> None:
+    def enter(self, runner: Runner) -> None:
         """Run the hooks before the call and, if these end the operation, those after it."""
-        self._run = run
+        self._runner = runner
         op = self.op
         self._context.run(self._enter)
         if op.error is not None or op.short_circuited:
@@ -226,13 +220,13 @@ class _Live:
     def _enter(self) -> None:
         set_context(context_with(self.op.span, self.op.before))
         current.set(self.op)
-        assert self._run is not None
-        step(self._run)
+        assert self._runner is not None
+        _drive(self._runner.enter())
 
     def _rest(self) -> None:
-        run = self._run
-        while run is not None and run.cr_frame is not None and step(run):
-            pass
+        if self._runner is not None and not self._runner.done:
+            _drive(self._runner.leave())
+            _drive(self._runner.observe())
         conclude(self.op)
 
     def _what_stopped(self) -> str:
@@ -244,19 +238,19 @@ class _Live:
 
     def leave(self, span: RecordedSpan) -> None:
         """The call has ended: run the hooks after it, unless they have run."""
-        op, run = self.op, self._run
+        op, runner = self.op, self._runner
         if not self.stopped:
-            done = run is not None and run.cr_frame is None and (op.error is not None or op.short_circuited)
+            done = runner is not None and runner.done and (op.error is not None or op.short_circuited)
             if not done:
                 self._leave(span)
         op.ended = True
 
     def _leave(self, span: RecordedSpan) -> None:
-        op, run = self.op, self._run
+        op, runner = self.op, self._runner
         if _never_called(self.outcome):
             self.outcome.unended = op.shadow is None
-            if run is not None:
-                self._context.run(run.close)
+            if runner is not None:
+                self._context.run(runner.drop)
             return
         op.content.rewriters = set()
         finish(op, span)
@@ -264,6 +258,11 @@ class _Live:
         if op.shadow is None and op.called and op.parent is not None:
             _roll_up(span, op.parent)
         self._context.run(self._rest)
+
+
+def _drive(waiting: Waiting | None) -> None:
+    if waiting is not None:
+        drive(waiting)
 
 
 def _never_called(outcome: Outcome) -> bool:

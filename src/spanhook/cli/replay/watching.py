@@ -33,6 +33,8 @@ def watched(plan: Plan, unknown: Unknown) -> Plan:
         error=watch(plan.error),
         together=watch(plan.together),
         fast=(),
+        fast_post=(),
+        fast_error=(),
         heard={},
         listeners=(),
     )

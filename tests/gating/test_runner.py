@@ -1,4 +1,4 @@
-"""Hooks that are plain functions and generators decide the same, with and without a chain."""
+"""Hooks that are plain functions and generators decide the same, inline and in a coroutine."""
 
 import threading
 import time
@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from spanhook import Hook, Hooks, Operation, Reject
 from spanhook.errors import RunStopped
-from spanhook.gating import Chain
+from spanhook.gating import Runner
 from tests.stub import MODES, Library, stubbed, use
 
-MAY_CHAIN = ("sync", "async", "stream", "astream")
+MODES_OF_CALLS = ("sync", "async", "stream", "astream")
 
 
 class Plan(NamedTuple):
@@ -30,7 +30,7 @@ class Plan(NamedTuple):
 
 
 class Told(Hook):
-    """A gate with a listener: with it, every hook is run by a chain."""
+    """A gate with a listener: with it, no hook is run inline."""
 
     kinds = frozenset(("llm.call",))
     priority = 0
@@ -165,7 +165,7 @@ PLANS = st.builds(
 
 @given(
     plans=st.lists(PLANS, min_size=1, max_size=5),
-    mode=st.sampled_from(MAY_CHAIN),
+    mode=st.sampled_from(MODES_OF_CALLS),
     call=st.sampled_from(("given", ValueError("it failed"))),
 )
 @settings(max_examples=settings().max_examples * 3 // 2, deadline=None, suppress_health_check=(HealthCheck.too_slow,))
@@ -173,18 +173,18 @@ PLANS = st.builds(
 @example([Plan("around", "in rewrite", 75, "", None), Plan("before", "read", 75, "", None)], "sync", "given")
 @example([Plan("before", "", 10, "", None), Plan("around", "in wait", 75, "", None)], "async", "given")
 @example([Plan("around", "", 10, "", None), Plan("around", "replace error", 75, "", None)], "async", ValueError("no"))
-def test_hooks_decide_the_same_with_and_without_a_chain(plans: list[Plan], mode: str, call: Any) -> None:
-    chained = _outcome(plans, mode, call, Told)
-    assert _outcome(plans, mode, call) == chained
-    assert _outcome(plans, mode, call, Silent) == chained
+def test_hooks_decide_the_same_inline_and_in_a_coroutine(plans: list[Plan], mode: str, call: Any) -> None:
+    in_coroutines = _outcome(plans, mode, call, Told)
+    assert _outcome(plans, mode, call) == in_coroutines
+    assert _outcome(plans, mode, call, Silent) == in_coroutines
 
 
 @pytest.mark.parametrize("only", ["", "after", "on_error"])
 @pytest.mark.parametrize("mode", MODES)
-def test_hooks_that_let_a_call_pass_need_no_chain(mode: str, only: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hooks_that_let_a_call_pass_need_no_coroutine(mode: str, only: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
-    run = Chain.run
-    monkeypatch.setattr(Chain, "run", lambda *given: made.append(given) or run(*given))
+    for method in ("_enter", "_leave", "_observe"):
+        monkeypatch.setattr(Runner, method, lambda *given: made.append(given))
     forms = [only] if only else ["before", "around", "after", "on_error"]
     ran, decided, outcome, _ = _outcome([Plan(form, "", 75, "mine", None) for form in forms], mode, "given")
     expected = ["before", "around", "around", "after"] if not only else ["after"] * (only == "after")
@@ -195,7 +195,7 @@ def test_hooks_that_let_a_call_pass_need_no_chain(mode: str, only: str, monkeypa
 
 
 @pytest.mark.parametrize("first", [Silent, Told])
-@pytest.mark.parametrize("mode", MAY_CHAIN)
+@pytest.mark.parametrize("mode", MODES_OF_CALLS)
 def test_a_generator_that_has_read_the_outcome_before_the_call_reads_it_anew_after_it(
     mode: str, first: type[Hook]
 ) -> None:

@@ -1,0 +1,134 @@
+"""Asks the gates of one operation, and acts on what they did.
+
+The call's outcome is in ``op.result`` and ``op.error``; nothing is raised here, so no hook can lose it.
+"""
+
+from typing import Any, cast
+
+from spanhook.errors import HookError, Reject
+from spanhook.gating._decisions import Verdicts
+from spanhook.gating._nesting import nest
+from spanhook.gating._pieces import Pieces, as_is, meant
+from spanhook.gating.binding import BEFORE_NEXT, Bound
+from spanhook.gating.listener import Tally
+from spanhook.gating.plan import Plan
+from spanhook.model import Operation, Record, current, note_gated
+
+
+class Asking(Pieces):
+    """The gates of one operation.
+
+    Args:
+        op: The operation; its span is current in the caller's context.
+        plan: The hooks of its kind.
+        is_async: Whether the call is awaited.
+        tally: Called with every decision.
+    """
+
+    __slots__ = ("_skipped", "_tally", "_verdicts", "plan")
+
+    def __init__(self, op: Record, plan: Plan, tally: Tally, *, is_async: bool) -> None:
+        self.op, self._is_async, self.spent = op, is_async, 0
+        self.plan, self._tally = plan, tally
+        self._verdicts: Verdicts | None = None
+        self._skipped: tuple[Bound, ...] = ()
+        """The gates that have not been asked, most because of their filters."""
+
+    @property
+    def verdicts(self) -> Verdicts:
+        """Applies decisions to the operation."""
+        made = self._verdicts
+        if made is None:
+            made = self._verdicts = Verdicts(self.op, self._tally, self)
+        return made
+
+    def wants(self, bound: Bound) -> bool:
+        """Whether the hook's filters let the operation through. ``when`` is the hook's own code and may fail."""
+        held = current.get()
+        current.set(self)
+        try:
+            return bound.matches(self.op)
+        except Exception as error:
+            self.verdicts.failed(bound, error, 0)
+            return False
+        finally:
+            current.set(held)
+
+    async def ask(self, bound: Bound, *, again: bool = False) -> None:
+        """Run a gate of any form that does not wait around the call."""
+        if bound.form == BEFORE_NEXT:
+            await self._ask_around(bound, again=again)
+            return
+        view = Operation(self.op)
+        if bound.slow:
+            outcome = await self.waited(bound, view, bound.function, view)
+        else:
+            outcome = self.now(view, bound.function, view)
+        await self.settle(bound, view, *outcome, again=again)
+
+    async def _ask_around(self, bound: Bound, *, again: bool) -> None:
+        """Run a gate around those that follow it."""
+
+        async def apply(spent: int, view: Operation) -> None:
+            await self.judge(bound, spent, view, again=again)
+
+        async def go_on() -> None:
+            if not again:
+                await self.ask_next()
+
+        await nest(self, bound, self.verdicts, apply, go_on)
+
+    async def ask_next(self) -> None:
+        """Run the gates that follow, up to the first around the call."""
+
+    async def settle(
+        self,
+        bound: Bound,
+        view: Operation,
+        value: Any,
+        error: BaseException | None,
+        spent: int,
+        *,
+        again: bool = False,
+    ) -> None:
+        """Wait for what a gate returned, if it must be waited for, and act on what it did."""
+        if value is not None and hasattr(value, "__await__"):
+            value, error, spent = await self.waited(bound, view, as_is, value)
+        if error is None and value is not None:
+            if isinstance(value, type) and issubclass(cast("type[Any]", value), Reject):
+                value = value()
+            error = value if isinstance(value, Reject) else HookError(_RETURNED.format(type(value).__name__))
+        if error is not None:
+            self.verdicts.failed(bound, meant(error), spent)
+        elif view._changed:
+            await self.judge(bound, spent, view, again=again)
+        else:
+            self.verdicts.allow(bound, spent)
+
+    async def judge(self, bound: Bound, spent: int, view: Operation, *, again: bool = False) -> None:
+        """Act on what a hook did before the call, beyond letting it pass."""
+        op = self.op
+        rewritten, answered, answer = view._take()
+        if rewritten is not None:
+            op.rewrite(rewritten)
+            if op.gated is not None:
+                note_gated(op)
+            self.verdicts.record(bound, "modify", view._reason or ", ".join(op.modified), spent)
+            spent = 0  # counted
+            if not again:
+                await self.ask_again(bound)
+        if answered and op.error is None:
+            self.verdicts.answer(bound, answer, spent, view._reason)
+
+    async def ask_again(self, rewriter: Bound) -> None:
+        """Run the gates before a rewrite once more, on the new request, including those whose filters now match."""
+        for bound in self.plan.pre:
+            if bound is rewriter:
+                return
+            if bound.asked_again and (not any(bound is one for one in self._skipped) or self.wants(bound)):
+                await self.ask(bound, again=True)
+            if self.op.error is not None:
+                return
+
+
+_RETURNED = "it returned a {}, which says nothing; raise Reject(...) to refuse, op.respond(...) to answer"

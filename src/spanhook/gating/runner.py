@@ -1,0 +1,321 @@
+"""Runs the hooks of one operation, in order, around its call.
+
+``enter`` runs those before the call, ``leave`` resumes those that wait around it, ``observe`` runs those after it. Each
+runs hooks inline as long as they let the operation pass; where one waits, decides or fails, it returns a coroutine that
+goes on from there. How far it has come is in the runner, so after an interrupt others call the same methods, and
+nothing runs twice.
+"""
+
+from collections.abc import Awaitable, Callable
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, final
+
+from spanhook.errors import HookError
+from spanhook.gating._asking import Asking
+from spanhook.gating._decisions import budget_ns
+from spanhook.gating._generators import Generator
+from spanhook.gating._observing import observe
+from spanhook.gating._wrapping import Wrapper
+from spanhook.gating.binding import AROUND, WRAP, Bound
+from spanhook.gating.conclusion import conclude
+from spanhook.gating.plan import Plan
+from spanhook.gating.subscription import publish
+from spanhook.gating.tally import count_decision
+from spanhook.model import RETURNED, Operation, Record, clock, current
+from spanhook.telemetry import counts
+
+if TYPE_CHECKING:
+    Waiting = CoroutineType[Any, Any, None]
+else:
+    Waiting = CoroutineType  # not subscriptable before Python 3.13
+
+
+@final
+class Runner(Asking):
+    """The hooks of one operation, as they run.
+
+    Args:
+        op: The operation; its span is current in the caller's context.
+        plan: The hooks of its kind.
+        is_async: Whether the call is awaited.
+        tally: Called with every decision.
+        direct: Makes the call for a hook that awaits ``call_next()`` in another task, if that is supported.
+
+    Attributes:
+        observers, observed: The hooks after the call that are being run, and how many of them have run.
+        done: Everything has run.
+    """
+
+    __slots__ = ("_direct", "_entered", "_index", "_made", "_passed", "done", "observed", "observers")
+
+    def __init__(
+        self,
+        op: Record,
+        plan: Plan,
+        tally: Callable[..., None] = count_decision,
+        *,
+        is_async: bool,
+        direct: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
+        super().__init__(op, plan, tally, is_async=is_async)
+        self._direct = direct
+        self._entered: list[Generator | Wrapper] = []
+        """The hooks that wait around the call, outermost first."""
+        self.observers: tuple[Bound, ...] = ()
+        self._index = self.observed = 0
+        self._passed = self._made = self.done = False
+
+    @property
+    def calls(self) -> bool:
+        """Whether the call is to be made: no hook has refused it, answered in its place, or made it in another task."""
+        op = self.op
+        return op.error is None and not self._made and (not op.short_circuited or op.adapter.block)
+
+    # ------------------------------------------------------------------------------------ before the call
+
+    def enter(self) -> Waiting | None:
+        """Run the hooks before the call."""
+        op, plan = self.op, self.plan
+        if op.error is not None:
+            return None
+        if op.coverage != "enforced":  # `allow` has another label then
+            return self._enter()
+        now, cells = clock.now, counts.decisions.cells(plan.reach)
+        index = spent = 0
+        current.set(self)
+        try:
+            started = now()
+            for bound, function, slot, limit, selective, generates in plan.fast:
+                index += 1
+                view, value, body = Operation(op), None, None
+                try:
+                    if selective and not bound.matches(op):
+                        self._skipped = (*self._skipped, bound)
+                        started = now()
+                        continue
+                    value = function(view)
+                    if generates:
+                        body = value
+                        value = next(body)
+                except BaseException as raised:
+                    view._locked = RETURNED
+                    return self._enter((bound, view, body, None, raised, now() - started))
+                ended = now()
+                view._locked = RETURNED
+                if value is not None or view._changed or ended - started > limit:
+                    return self._enter((bound, view, body, value, None, ended - started))
+                if body is None:
+                    cells[slot] += 1
+                    cells[slot + 1] += ended - started
+                    spent += ended - started
+                else:
+                    self._entered.append(Generator(bound, view, body, ended - started, slot))
+                started = ended
+        finally:
+            self._index, self.spent = index, spent
+            current.set(op)
+        if index < len(plan.pre):
+            return self._enter()
+        if plan.heard:
+            publish(op, "pre", self._tally)
+        self._passed = True
+        return None
+
+    async def _enter(self, last: Any = None) -> None:
+        """Go on before the call.
+
+        Args:
+            last: A hook that has run inline, its view, its generator if it is one, what it returned or yielded, what it
+                raised, and its nanoseconds.
+        """
+        if last is not None:
+            bound, view, body, *outcome = last
+            if body is None:
+                await self.settle(bound, view, *outcome)
+            else:
+                generator = Generator(bound, view, body)
+                if await generator.arrived(tuple(outcome), self):
+                    self._entered.append(generator)
+        await self._ask()
+        await self._pass()
+
+    async def _ask(self, *, inside: bool = False) -> None:
+        """Run the gates that are left.
+
+        Args:
+            inside: They run inside another gate, so only up to the first that waits around the call.
+        """
+        op, gates = self.op, self.plan.pre
+        while op.error is None and self._index < len(gates):
+            bound = gates[self._index]
+            if bound.selective and not self.wants(bound):
+                self._skipped = (*self._skipped, bound)
+                self._index += 1
+                continue
+            waits = bound.form in (AROUND, WRAP)
+            if waits and inside:
+                return
+            self._index += 1
+            if not waits:
+                await self.ask(bound)
+                continue
+            around = Generator.made(self, bound) if bound.form == AROUND else Wrapper(self, bound, self._go_on_here)
+            if await around.enter(self):
+                self._entered.append(around)
+
+    async def ask_next(self) -> None:
+        await self._ask(inside=True)
+
+    async def _pass(self) -> None:
+        """The gates have let the call pass, or have answered: what waits for that."""
+        op = self.op
+        if self._passed or op.error is not None:
+            return
+        if op.later is not None and op.short_circuited:  # no body receives anything, so these act now
+            waiting, op.later = op.later.once, None
+            for bound in waiting:
+                if op.error is None and (not bound.selective or self.wants(bound)):
+                    await self.ask(bound)
+            if op.error is not None:
+                return
+        self._passed = True
+        if self.plan.heard:
+            publish(op, "pre", self._tally)
+
+    async def _go_on_here(self) -> None:
+        """Run the hooks that follow and the call in a task of a hook's own, which nobody can resume."""
+        depth = len(self._entered)
+        await self._ask()
+        await self._pass()
+        if self.calls:
+            if self._direct is None:
+                raise HookError("on a stream or a `with` block, call_next() must be awaited in the hook's own task")
+            self._made = True
+            await self._direct()
+        await self._leave(depth)
+
+    # ------------------------------------------------------------------------------------ around and after the call
+
+    def leave(self) -> Waiting | None:
+        """Resume the hooks that wait around the call, innermost first."""
+        op, entered = self.op, self._entered
+        conclude(op)
+        if not entered:
+            return None
+        if op.error is not None:
+            return self._leave()
+        now, cells = clock.now, counts.decisions.cells(self.plan.reach)
+        current.set(self)
+        try:
+            started = now()
+            while entered:
+                waiting = entered[-1]
+                if waiting.slot < 0 or op.latch is not None:
+                    return self._leave()
+                assert type(waiting) is Generator
+                entered.pop()
+                bound, view, error = waiting.bound, waiting.view, None
+                view._locked = ""
+                try:
+                    if bound.reads or view.__dict__:  # it has read something before the call
+                        view._reread()
+                    waiting.body.send(view.result if bound.reads else None)
+                except StopIteration as stop:  # no local keeps it: it holds the frames of the whole call
+                    ended = now()
+                    taken = waiting.spent + ended - started
+                    view._locked = RETURNED
+                    if stop.value is None and not view._changed and taken <= (bound.timeout_ns or 0):
+                        cells[waiting.slot] += 1
+                        cells[waiting.slot + 1] += taken
+                        self.spent += taken
+                        started = ended
+                        continue
+                    stop.__traceback__ = None
+                    return self._leave(0, (waiting, stop, ended - started))
+                except BaseException as raised:
+                    view._locked = RETURNED
+                    return self._leave(0, (waiting, raised, now() - started))
+                view._locked = RETURNED
+                return self._leave(0, (waiting, error, now() - started))
+        finally:
+            current.set(op)
+        return self._leave() if op.latch is not None else None
+
+    async def _leave(self, depth: int = 0, last: Any = None) -> None:
+        """Go on around the call, down to ``depth`` hooks that wait.
+
+        Args:
+            depth: How many hooks go on waiting.
+            last: A generator that was resumed inline, what it raised, and its nanoseconds.
+        """
+        op, entered = self.op, self._entered
+        if last is not None:
+            generator, error, spent = last
+            generator.left(error, spent, None, self)
+        conclude(op)
+        while len(entered) > depth:
+            await entered.pop().leave(self)
+            conclude(op)
+
+    def choose_observers(self) -> None:
+        """Begin with ``after`` hooks, or with ``on_error`` hooks once the operation has failed."""
+        hooks = self.plan.error if self.op.phase == "error" else self.plan.post
+        if hooks is not self.observers:
+            self.observers, self.observed = hooks, 0
+
+    def observe(self) -> Waiting | None:
+        """Run the hooks after the call."""
+        op, plan = self.op, self.plan
+        if self.done:
+            return None
+        failed = op.phase == "error"
+        self.choose_observers()
+        quick = plan.fast_error if failed else plan.fast_post
+        if self.observed < len(quick) and op.coverage == "enforced":
+            now, cells = clock.now, counts.decisions.cells(plan.reach)
+            current.set(self)
+            try:
+                started = now()
+                while self.observed < len(quick):
+                    bound, function, slot, limit, selective, observes = quick[self.observed]
+                    if observes and self.spent >= budget_ns():
+                        return self._observe()
+                    self.observed += 1
+                    view, value = Operation(op), None
+                    try:
+                        if selective and not bound.matches(op):
+                            continue
+                        value = function(view)
+                    except BaseException as raised:
+                        view._locked = RETURNED
+                        return self._observe((bound, view, None, raised, now() - started))
+                    ended = now()
+                    view._locked = RETURNED
+                    if view._changed or ended - started > limit or (value is not None and hasattr(value, "__await__")):
+                        return self._observe((bound, view, value, None, ended - started))
+                    cells[slot] += 1
+                    cells[slot + 1] += ended - started
+                    self.spent += ended - started
+                    started = ended
+            finally:
+                current.set(op)
+        if self.observed < len(self.observers) or (not failed and (plan.together or (op.fault and plan.error))):
+            return self._observe()
+        self.done = True
+        return None
+
+    async def _observe(self, last: Any = None) -> None:
+        """Go on after the call; ``last`` as in ``_enter``, without a generator."""
+        await observe(self, last)
+        self.done = True
+
+    @property
+    def detaches(self) -> bool:
+        """Whether hooks are left that are waited for although the call was cancelled."""
+        return not self.done and self.op.status == "cancelled" and any(bound.slow for bound in self.plan.error)
+
+    def drop(self) -> None:
+        """Drop the hooks that wait around the call: the operation goes on elsewhere."""
+        self.done = True
+        while self._entered:
+            self._entered.pop().close()
