@@ -31,17 +31,18 @@ def finish(op: Record) -> None:
     account(op)
     if op.adapter.follows is not None and not op.resumed and (followers := _followers(op)):
         drive(_follow(op, followers, is_async=False))
-    if op.runner is not None:
-        run_rest(op)
-    conclude(op)
+    run_rest(op)
     if op.withheld is not None:
         drive(hand_out(op, is_async=False))
     end(op)
 
 
 def run_rest(op: Record) -> None:
-    """Run the hooks that have waited for the call, and those after it."""
+    """Run the hooks that have waited for the call, and those after it, and conclude the operation."""
     runner = op.runner
+    if runner is None or runner.done:
+        conclude(op)
+        return
     try:
         if (waiting := runner.leave()) is not None:
             drive(waiting)
@@ -49,6 +50,7 @@ def run_rest(op: Record) -> None:
             drive(waiting)
     except Exception as error:
         internal.report("chain", error)
+        conclude(op)
 
 
 async def _finished(op: Record) -> None:
@@ -75,8 +77,7 @@ async def afinish(op: Record) -> None:
         return
     if op.adapter.follows is not None and (followers := _followers(op)):
         await _follow(op, followers, is_async=True)
-    if op.runner is None or not await arun_rest(op):
-        conclude(op)
+    if not await arun_rest(op):
         if op.withheld is not None:
             await hand_out(op, is_async=True)
         end(op)
@@ -97,6 +98,9 @@ async def afinish(op: Record) -> None:
 async def arun_rest(op: Record) -> bool:
     """``run_rest`` for async code; true if hooks are left that must run apart, because the call was cancelled."""
     runner = op.runner
+    if runner is None or runner.done:
+        conclude(op)
+        return False
     try:
         if (waiting := runner.leave()) is not None:
             await waiting
@@ -106,6 +110,7 @@ async def arun_rest(op: Record) -> bool:
             await waiting
     except Exception as error:
         internal.report("chain", error)
+        conclude(op)
     return False
 
 

@@ -20,7 +20,7 @@ from spanhook.engine.absorption import absorbed_span, span_ended
 from spanhook.engine.foreign import described, usage_of
 from spanhook.engine.lifecycle import end, foreign
 from spanhook.errors import Reject, RunStopped
-from spanhook.gating import Registry, again, conclude
+from spanhook.gating import Registry, again
 from spanhook.model import OPERATION_NAMES, Adapter, Args, InHook, Kwargs, Record, ambient, clock, current
 from spanhook.semconv import Kind
 from spanhook.telemetry import account, context_with, get_context, mark, set_context, telemetry
@@ -106,9 +106,7 @@ class Live:
                 current.set(op)
                 start(op, is_async=False)
                 if not passes(op):
-                    if op.runner is not None:
-                        run_rest(op)
-                    conclude(op)
+                    run_rest(op)
             finally:
                 try:
                     set_context(op.before)

@@ -39,7 +39,7 @@ def passes(op: Record) -> bool:
     except BaseException as error:
         return broken(op, error)
     asked(op)
-    return runner.calls
+    return op.error is None if waiting is None else runner.calls
 
 
 async def apasses(op: Record) -> bool:
@@ -54,7 +54,7 @@ async def apasses(op: Record) -> bool:
     except BaseException as error:
         return broken(op, error)
     asked(op)
-    return runner.calls
+    return op.error is None if waiting is None else runner.calls
 
 
 def asked(op: Record) -> None:

@@ -15,7 +15,7 @@ from spanhook.engine._own_streams import BlockTrack, answered, close_unawaited, 
 from spanhook.engine._own_usage import add_usage
 from spanhook.engine.lifecycle import fail, outcome, settle
 from spanhook.errors import OperationError
-from spanhook.gating import conclude, count_decision, unanswered
+from spanhook.gating import count_decision, unanswered
 from spanhook.model import Operation, Record, Request, asheds, copied, current, sheds
 from spanhook.telemetry import context_with, get_context, set_context
 
@@ -231,15 +231,13 @@ class OwnOperation(Operation):
             if held is not None:
                 set_context(context_with(op.span, op.before))
                 current.set(op)
-            if op.runner is not None and not op.runner.done:
-                if awaits:
-                    await arun_rest(op)
-                elif self._is_async and op.plan.wraps:
-                    _rest_on_our_loop(op)
-                else:
-                    op.unawaited = True
-                    run_rest(op)
-            conclude(op)
+            if awaits:
+                await arun_rest(op)
+            elif self._is_async and op.plan is not None and op.plan.wraps:
+                _rest_on_our_loop(op)
+            else:
+                op.unawaited = True
+                run_rest(op)
         finally:
             if held is not None:
                 try:

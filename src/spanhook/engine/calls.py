@@ -49,8 +49,9 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
         try:
             set_context(context_with(op.span, op.before))
             current.set(op)
-            start(op, is_async=False)
-            if passes(op):
+            if op.plan is not None:
+                start(op, is_async=False)
+            if passes(op) if op.runner is not None else op.error is None:
                 op.called = True
                 if adapter.prepares:
                     op.args, op.kwargs = prepared(adapter, instance, op.args, op.kwargs)

@@ -1,6 +1,7 @@
 """Hooks, and running them. It knows no library and no wrapper."""
 
 from spanhook.concurrency import per_loop
+from spanhook.gating._asking import Waiting
 from spanhook.gating._charges import Charge, get_charge
 from spanhook.gating._checking import check_signature, time_limit
 from spanhook.gating._decisions import unanswered
@@ -49,7 +50,7 @@ from spanhook.gating.plan import Plan
 from spanhook.gating.registering import Hooks
 from spanhook.gating.registry import Registry
 from spanhook.gating.renewal import renewed_after_fork
-from spanhook.gating.runner import Runner, Waiting
+from spanhook.gating.runner import Runner
 from spanhook.gating.shadow import Isolate, isolating
 from spanhook.gating.strictness import NEUTRAL, Looser
 from spanhook.gating.subscription import Subscriber, Subscription, publish

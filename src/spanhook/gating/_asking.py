@@ -3,6 +3,7 @@
 The call's outcome is in ``op.result`` and ``op.error``; nothing is raised here, so no hook can lose it.
 """
 
+from collections.abc import Coroutine
 from typing import Any, cast
 
 from spanhook.errors import HookError, Reject
@@ -13,6 +14,9 @@ from spanhook.gating.binding import BEFORE_NEXT, Bound
 from spanhook.gating.listener import Tally
 from spanhook.gating.plan import Plan
 from spanhook.model import Operation, Record, current, note_gated
+
+Waiting = Coroutine[Any, Any, None]
+"""What goes on where hooks cannot run inline."""
 
 
 class Asking(Pieces):
@@ -80,6 +84,14 @@ class Asking(Pieces):
 
     async def ask_next(self) -> None:
         """Run the gates that follow, up to the first around the call."""
+
+    async def act_once(self) -> None:
+        """The call is answered, so no body receives anything: hooks that waited for the last look act now."""
+        op = self.op
+        waiting, op.later = op.later.once, None
+        for bound in waiting:
+            if op.error is None and (not bound.selective or self.wants(bound)):
+                await self.ask(bound)
 
     async def settle(
         self,

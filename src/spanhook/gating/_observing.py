@@ -1,5 +1,6 @@
 """Runs the hooks after a call, where they wait, decide or fail: ``after`` hooks, or ``on_error`` hooks if it failed."""
 
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
 
 from spanhook.errors import FailedResult, Reject
@@ -14,16 +15,16 @@ if TYPE_CHECKING:
     from spanhook.gating.runner import Runner
 
 
-async def observe(run: "Runner", last: Any = None) -> None:
+async def observe(run: "Runner", first: Awaitable[None] | None = None) -> None:
     """Run the hooks after a call that have not run, up to one that refuses. After a late rejection, ``on_error`` hooks
     run.
 
     Args:
         run: The runner of the operation's hooks.
-        last: A hook that has run inline, its view, what it returned, what it raised, and its nanoseconds.
+        first: Acts on what the last hook did inline.
     """
     op, plan = run.op, run.plan
-    await _all(run, last)
+    await _all(run, first)
     if not (op.fault and op.error is None and plan.error):
         return
     # The result says that the call failed: `on_error` hooks run once it is settled, and it is returned.
@@ -36,12 +37,13 @@ async def observe(run: "Runner", last: Any = None) -> None:
             op.error = None
 
 
-async def _all(run: "Runner", last: Any = None) -> None:
+async def _all(run: "Runner", first: Awaitable[None] | None = None) -> None:
     op, before = run.op, run.op.error
-    run.choose_observers()
-    if last is not None:
-        bound, view, *outcome = last
-        await _settle(run, bound, view, *outcome)
+    hooks = run.plan.error if op.phase == "error" else run.plan.post
+    if hooks is not run.observers:
+        run.observers, run.observed = hooks, 0
+    if first is not None:
+        await first
     await _each(run, before)
     if run.observers is run.plan.error:
         return
@@ -71,9 +73,9 @@ async def _each(run: "Runner", before: BaseException | None) -> None:
             view = Operation(op)
             if bound.slow:
                 outcome = await run.waited(bound, view, bound.function, view)
-                await _settle(run, bound, view, None, *outcome[1:])
+                await settle(run, bound, view, None, *outcome[1:])
             else:
-                await _settle(run, bound, view, *run.now(view, bound.function, view))
+                await settle(run, bound, view, *run.now(view, bound.function, view))
 
 
 async def _around_the_rest(run: "Runner", bound: Bound) -> None:
@@ -88,7 +90,7 @@ async def _around_the_rest(run: "Runner", bound: Bound) -> None:
     await nest(run, bound, run.verdicts, apply, go_on)
 
 
-async def _settle(
+async def settle(
     run: "Runner", bound: Bound, view: Operation, value: Any, error: BaseException | None, spent: int
 ) -> None:
     """Wait for what a hook returned, if it must be waited for, and act on what it did."""

@@ -38,6 +38,8 @@ class Plan:
     """The first of ``post``, likewise."""
     fast_error: tuple[FastHook, ...] = ()
     """The first of ``error``, likewise."""
+    afterwards: bool = False
+    """Whether there are hooks to run after a call, besides those that wait around it."""
     reach: int = 0
     """The last index in ``counts.decisions.cells`` that they count in."""
     heard: Mapping[Phase, tuple[Heard, ...]] = field(default_factory=dict[Phase, tuple[Heard, ...]])
@@ -142,6 +144,7 @@ def plan_of(
         fast=fast,
         fast_post=fast_post,
         fast_error=fast_error,
+        afterwards=bool(after or error),
         reach=reach,
         heard=heard,
         wraps=wraps,

@@ -7,14 +7,13 @@ nothing runs twice.
 """
 
 from collections.abc import Awaitable, Callable
-from types import CoroutineType
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 from spanhook.errors import HookError
-from spanhook.gating._asking import Asking
+from spanhook.gating._asking import Asking, Waiting
 from spanhook.gating._decisions import budget_ns
 from spanhook.gating._generators import Generator
-from spanhook.gating._observing import observe
+from spanhook.gating._observing import observe, settle
 from spanhook.gating._wrapping import Wrapper
 from spanhook.gating.binding import AROUND, WRAP, Bound
 from spanhook.gating.conclusion import conclude
@@ -23,11 +22,6 @@ from spanhook.gating.subscription import publish
 from spanhook.gating.tally import count_decision
 from spanhook.model import RETURNED, Operation, Record, clock, current
 from spanhook.telemetry import counts
-
-if TYPE_CHECKING:
-    Waiting = CoroutineType[Any, Any, None]
-else:
-    Waiting = CoroutineType  # not subscriptable before Python 3.13
 
 
 @final
@@ -57,12 +51,13 @@ class Runner(Asking):
         is_async: bool,
         direct: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        super().__init__(op, plan, tally, is_async=is_async)
-        self._direct = direct
-        self._entered: list[Generator | Wrapper] = []
-        """The hooks that wait around the call, outermost first."""
+        # Not by way of `Asking`: every operation that has hooks would pay for the call.
+        self.op, self.plan, self._tally, self._is_async, self._direct = op, plan, tally, is_async, direct
+        self._entered: list[Generator | Wrapper] = []  # those that wait around the call, outermost first
+        self._skipped = ()
         self.observers: tuple[Bound, ...] = ()
-        self._index = self.observed = 0
+        self._index = self.observed = self.spent = 0
+        self._verdicts = None
         self._passed = self._made = self.done = False
 
     @property
@@ -99,11 +94,11 @@ class Runner(Asking):
                         value = next(body)
                 except BaseException as raised:
                     view._locked = RETURNED
-                    return self._enter((bound, view, body, None, raised, now() - started))
+                    return self._enter(self._judge(bound, view, body, None, raised, now() - started))
                 ended = now()
                 view._locked = RETURNED
                 if value is not None or view._changed or ended - started > limit:
-                    return self._enter((bound, view, body, value, None, ended - started))
+                    return self._enter(self._judge(bound, view, body, value, None, ended - started))
                 if body is None:
                     cells[slot] += 1
                     cells[slot + 1] += ended - started
@@ -119,25 +114,24 @@ class Runner(Asking):
         if plan.heard:
             publish(op, "pre", self._tally)
         self._passed = True
+        self.done = not (self._entered or plan.afterwards)
         return None
 
-    async def _enter(self, last: Any = None) -> None:
-        """Go on before the call.
-
-        Args:
-            last: A hook that has run inline, its view, its generator if it is one, what it returned or yielded, what it
-                raised, and its nanoseconds.
-        """
-        if last is not None:
-            bound, view, body, *outcome = last
-            if body is None:
-                await self.settle(bound, view, *outcome)
-            else:
-                generator = Generator(bound, view, body)
-                if await generator.arrived(tuple(outcome), self):
-                    self._entered.append(generator)
+    async def _enter(self, first: Waiting | None = None) -> None:
+        """Go on before the call, once ``first`` has acted on what the last hook did inline."""
+        if first is not None:
+            await first
         await self._ask()
         await self._pass()
+
+    async def _judge(
+        self, bound: Bound, view: Operation, body: Any, value: Any, error: BaseException | None, spent: int
+    ) -> None:
+        """Act on what a gate did inline; ``body`` is its generator, if it is one."""
+        if body is None:
+            await self.settle(bound, view, value, error, spent)
+        elif await (generator := Generator(bound, view, body)).arrived((value, error, spent), self):
+            self._entered.append(generator)
 
     async def _ask(self, *, inside: bool = False) -> None:
         """Run the gates that are left.
@@ -171,16 +165,12 @@ class Runner(Asking):
         op = self.op
         if self._passed or op.error is not None:
             return
-        if op.later is not None and op.short_circuited:  # no body receives anything, so these act now
-            waiting, op.later = op.later.once, None
-            for bound in waiting:
-                if op.error is None and (not bound.selective or self.wants(bound)):
-                    await self.ask(bound)
-            if op.error is not None:
-                return
-        self._passed = True
-        if self.plan.heard:
-            publish(op, "pre", self._tally)
+        if op.later is not None and op.short_circuited:
+            await self.act_once()
+        if op.error is None:
+            self._passed = True
+            if self.plan.heard:
+                publish(op, "pre", self._tally)
 
     async def _go_on_here(self) -> None:
         """Run the hooks that follow and the call in a task of a hook's own, which nobody can resume."""
@@ -204,7 +194,7 @@ class Runner(Asking):
             return None
         if op.error is not None:
             return self._leave()
-        now, cells = clock.now, counts.decisions.cells(self.plan.reach)
+        now, cells, error = clock.now, counts.decisions.cells(self.plan.reach), None
         current.set(self)
         try:
             started = now()
@@ -214,54 +204,40 @@ class Runner(Asking):
                     return self._leave()
                 assert type(waiting) is Generator
                 entered.pop()
-                bound, view, error = waiting.bound, waiting.view, None
+                bound, view = waiting.bound, waiting.view
                 view._locked = ""
                 try:
                     if bound.reads or view.__dict__:  # it has read something before the call
                         view._reread()
                     waiting.body.send(view.result if bound.reads else None)
-                except StopIteration as stop:  # no local keeps it: it holds the frames of the whole call
+                except StopIteration as stop:
                     ended = now()
                     taken = waiting.spent + ended - started
-                    view._locked = RETURNED
                     if stop.value is None and not view._changed and taken <= (bound.timeout_ns or 0):
+                        view._locked = RETURNED
                         cells[waiting.slot] += 1
                         cells[waiting.slot + 1] += taken
                         self.spent += taken
                         started = ended
                         continue
-                    stop.__traceback__ = None
-                    return self._leave(0, (waiting, stop, ended - started))
+                    error = stop.with_traceback(None)  # it would keep the frames of the whole call
                 except BaseException as raised:
-                    view._locked = RETURNED
-                    return self._leave(0, (waiting, raised, now() - started))
-                view._locked = RETURNED
-                return self._leave(0, (waiting, error, now() - started))
+                    error = raised
+                spent, view._locked = now() - started, RETURNED
+                current.set(op)
+                waiting.left(error, spent, None, self)
+                return self._leave()
         finally:
+            error = None  # its traceback holds this frame
             current.set(op)
         return self._leave() if op.latch is not None else None
 
-    async def _leave(self, depth: int = 0, last: Any = None) -> None:
-        """Go on around the call, down to ``depth`` hooks that wait.
-
-        Args:
-            depth: How many hooks go on waiting.
-            last: A generator that was resumed inline, what it raised, and its nanoseconds.
-        """
-        op, entered = self.op, self._entered
-        if last is not None:
-            generator, error, spent = last
-            generator.left(error, spent, None, self)
-        conclude(op)
-        while len(entered) > depth:
-            await entered.pop().leave(self)
-            conclude(op)
-
-    def choose_observers(self) -> None:
-        """Begin with ``after`` hooks, or with ``on_error`` hooks once the operation has failed."""
-        hooks = self.plan.error if self.op.phase == "error" else self.plan.post
-        if hooks is not self.observers:
-            self.observers, self.observed = hooks, 0
+    async def _leave(self, depth: int = 0) -> None:
+        """Go on around the call, until ``depth`` hooks wait."""
+        conclude(self.op)
+        while len(self._entered) > depth:
+            await self._entered.pop().leave(self)
+            conclude(self.op)
 
     def observe(self) -> Waiting | None:
         """Run the hooks after the call."""
@@ -269,8 +245,9 @@ class Runner(Asking):
         if self.done:
             return None
         failed = op.phase == "error"
-        self.choose_observers()
-        quick = plan.fast_error if failed else plan.fast_post
+        hooks, quick = (plan.error, plan.fast_error) if failed else (plan.post, plan.fast_post)
+        if hooks is not self.observers:
+            self.observers, self.observed = hooks, 0
         if self.observed < len(quick) and op.coverage == "enforced":
             now, cells = clock.now, counts.decisions.cells(plan.reach)
             current.set(self)
@@ -288,25 +265,28 @@ class Runner(Asking):
                         value = function(view)
                     except BaseException as raised:
                         view._locked = RETURNED
-                        return self._observe((bound, view, None, raised, now() - started))
+                        return self._observe(settle(self, bound, view, None, raised, now() - started))
                     ended = now()
                     view._locked = RETURNED
                     if view._changed or ended - started > limit or (value is not None and hasattr(value, "__await__")):
-                        return self._observe((bound, view, value, None, ended - started))
+                        return self._observe(settle(self, bound, view, value, None, ended - started))
                     cells[slot] += 1
                     cells[slot + 1] += ended - started
                     self.spent += ended - started
                     started = ended
             finally:
                 current.set(op)
-        if self.observed < len(self.observers) or (not failed and (plan.together or (op.fault and plan.error))):
+        if self.observed < len(hooks) or (not failed and (plan.together or (op.fault and plan.error))):
             return self._observe()
         self.done = True
+        if op.latch is not None:  # the run has been stopped meanwhile
+            conclude(op)
         return None
 
-    async def _observe(self, last: Any = None) -> None:
-        """Go on after the call; ``last`` as in ``_enter``, without a generator."""
-        await observe(self, last)
+    async def _observe(self, first: Waiting | None = None) -> None:
+        """Go on after the call; ``first`` as in ``_enter``."""
+        await observe(self, first)
+        conclude(self.op)
         self.done = True
 
     @property

@@ -12,10 +12,11 @@ from typing import Literal
 from opentelemetry.trace import NonRecordingSpan
 
 from spanhook.concurrency import drive
+from spanhook.gating._asking import Waiting
 from spanhook.gating.auditing import in_shadow
 from spanhook.gating.listener import Delivery, Listener
 from spanhook.gating.plan import Plan
-from spanhook.gating.runner import Runner, Waiting
+from spanhook.gating.runner import Runner
 from spanhook.model import Event, Record
 from spanhook.telemetry import context_with, report_decision, set_context, telemetry
 

@@ -7,7 +7,7 @@ changes nothing that was recorded.
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from contextvars import Context
-from typing import Any, Literal
+from typing import Literal
 
 from spanhook import semconv
 from spanhook.cli.replay.content import Content, not_recorded
