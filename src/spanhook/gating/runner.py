@@ -10,10 +10,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any, final
 
 from spanhook.errors import HookError
-from spanhook.gating._asking import Asking, Waiting
+from spanhook.gating._asking import Waiting
 from spanhook.gating._decisions import budget_ns
 from spanhook.gating._generators import Generator
-from spanhook.gating._observing import observe, settle
+from spanhook.gating._observing import Observing
 from spanhook.gating._wrapping import Wrapper
 from spanhook.gating.binding import AROUND, WRAP, Bound
 from spanhook.gating.conclusion import conclude
@@ -25,7 +25,7 @@ from spanhook.telemetry import counts
 
 
 @final
-class Runner(Asking):
+class Runner(Observing):
     """The hooks of one operation, as they run.
 
     Args:
@@ -36,11 +36,10 @@ class Runner(Asking):
         direct: Makes the call for a hook that awaits ``call_next()`` in another task, if that is supported.
 
     Attributes:
-        observers, observed: The hooks after the call that are being run, and how many of them have run.
         done: Everything has run.
     """
 
-    __slots__ = ("_direct", "_entered", "_index", "_made", "_passed", "done", "observed", "observers")
+    __slots__ = ("_direct", "_entered", "_index", "_made", "_passed", "done")
 
     def __init__(
         self,
@@ -51,11 +50,10 @@ class Runner(Asking):
         is_async: bool,
         direct: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
-        # Not by way of `Asking`: every operation that has hooks would pay for the call.
+        # Not by way of `Pieces`: every operation that has hooks would pay for the call.
         self.op, self.plan, self._tally, self._is_async, self._direct = op, plan, tally, is_async, direct
         self._entered: list[Generator | Wrapper] = []  # those that wait around the call, outermost first
-        self._skipped = ()
-        self.observers: tuple[Bound, ...] = ()
+        self._skipped = self.observers = ()
         self._index = self.observed = self.spent = 0
         self._verdicts = None
         self._passed = self._made = self.done = False
@@ -265,11 +263,11 @@ class Runner(Asking):
                         value = function(view)
                     except BaseException as raised:
                         view._locked = RETURNED
-                        return self._observe(settle(self, bound, view, None, raised, now() - started))
+                        return self._observe(self.settle_after(bound, view, None, raised, now() - started))
                     ended = now()
                     view._locked = RETURNED
                     if view._changed or ended - started > limit or (value is not None and hasattr(value, "__await__")):
-                        return self._observe(settle(self, bound, view, value, None, ended - started))
+                        return self._observe(self.settle_after(bound, view, value, None, ended - started))
                     cells[slot] += 1
                     cells[slot + 1] += ended - started
                     self.spent += ended - started
@@ -285,7 +283,7 @@ class Runner(Asking):
 
     async def _observe(self, first: Waiting | None = None) -> None:
         """Go on after the call; ``first`` as in ``_enter``."""
-        await observe(self, first)
+        await self.tell(first)
         conclude(self.op)
         self.done = True
 
