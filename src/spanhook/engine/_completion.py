@@ -31,7 +31,10 @@ def finish(op: Record) -> None:
     account(op)
     if op.adapter.follows is not None and not op.resumed and (followers := _followers(op)):
         drive(_follow(op, followers, is_async=False))
-    run_rest(op)
+    if op.runner is None:
+        conclude(op)
+    else:
+        run_rest(op)
     if op.withheld is not None:
         drive(hand_out(op, is_async=False))
     end(op)

@@ -51,7 +51,7 @@ class AdmittedRuns:
                 current.set(op)
                 start(op, is_async=True)
                 if await apasses(op):
-                    op.ended = True
+                    op.ended, op.runner = True, None
                     return _admission(op, known)
                 open_span(op, naming(op.adapter, op.attributes), plain=make_encodable(op.attributes))
                 await afinish(op)
