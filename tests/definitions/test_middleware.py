@@ -28,7 +28,7 @@ from spanhook.model import clock
 from spanhook.testing import Recorder, recorder
 from tests.definitions.parts import Middleware, call, noting, search
 from tests.instrument.langgraph.test_graph import two_steps
-from tests.stub import MODES, stubbed, use
+from tests.stub import MODES, Paused, stubbed, use
 
 WAYS = ("invoke", "ainvoke")
 
@@ -892,3 +892,13 @@ def test_without_its_extra_the_package_says_what_to_install(missing: str, monkey
     monkeypatch.setitem(sys.modules, missing, None)  # as if it were not installed
     with pytest.raises(ImportError, match=r'pip install "spanhook\[policies\]"'):
         importlib.import_module("spanhook.definitions")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_middleware_after_a_call_that_was_interrupted_keeps_no_other_from_running(mode: str) -> None:
+    log: list[str] = []
+    registry = registered(Middleware(noting(log, "first"), "llm.call.post"))
+    registry.hooks.after("llm.call")(lambda op: log.append(f"second {op.status}"))
+    with stubbed(registry.hooks) as (library, _), pytest.raises(Paused):
+        use(library, mode, Paused())
+    assert log == ["first in", "second interrupted"]

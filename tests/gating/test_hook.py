@@ -1054,6 +1054,29 @@ def test_call_next_in_a_task_of_the_hooks_own() -> None:
     assert [op.status for op in seen.operations] == ["success", "error"]
 
 
+@pytest.mark.parametrize("fail_mode", ["open", "closed"])
+@pytest.mark.parametrize("call", ["stream", "block"])
+def test_call_next_in_a_task_of_its_own_fails_the_hook_where_only_the_caller_can_make_the_call(
+    call: str, fail_mode: Any
+) -> None:
+    hooks = Hooks()
+
+    @hooks.around("llm.call", fail_mode=fail_mode)
+    async def wrapping(_op: Operation, call_next: Next) -> Any:
+        return await asyncio.create_task(call_next())  # pyright: ignore[reportArgumentType]
+
+    async def block(library: Library) -> Any:
+        async with spanhook.operation("llm.call", "stub", provider="stub") as op:
+            return await op.acall(library.awork, "x")
+
+    with stubbed(hooks) as (library, seen), suppress(Reject):
+        assert (use(library, "astream", "x") if call == "stream" else asyncio.run(block(library))) == "x"
+    assert library.calls == ["x"] * (fail_mode == "open")
+    decided = [decision for op in seen.operations for decision in op.decisions]
+    assert [one.decision for one in decided] == ["error"] * len(decided)
+    assert len(seen.spans) == (1 if call == "stream" or fail_mode == "closed" else 2)  # the block's call is one too
+
+
 def test_an_exception_that_cannot_be_printed_still_ends_the_span_and_tells_of_the_run() -> None:
     class Unspeakable(Exception):
         def __str__(self) -> str:
