@@ -12,7 +12,7 @@ from typing import Any
 from spanhook.concurrency import reaper
 from spanhook.engine._chunks import answer_chunks, body_of, reading
 from spanhook.engine._completion import await_end
-from spanhook.engine._gates import apasses, passes, prepared, start
+from spanhook.engine._gates import apasses, asked, passes, prepared, start
 from spanhook.engine._steps import END, Failed, Steps
 from spanhook.engine.beginning import begin
 from spanhook.engine.lifecycle import outcome
@@ -99,6 +99,8 @@ class Track(Steps):
                 self._hold(op)
                 if await apasses(op) if self.is_async else passes(op):
                     op.called = True
+                    if op.runner is not None:
+                        asked(op)
                     call = op.args, op.kwargs
                     op.args, op.kwargs = prepared(self.adapter, instance, *call)
                     if self.is_async and self.adapter.shown is not None and op.plan is not None:

@@ -53,6 +53,8 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
                 start(op, is_async=False)
             if passes(op) if op.runner is not None else op.error is None:
                 op.called = True
+                if adapter.stream_of is not None and op.runner is not None:
+                    asked(op)
                 if adapter.prepares:
                     op.args, op.kwargs = prepared(adapter, instance, op.args, op.kwargs)
                 if adapter.shown is not None and op.plan is not None:
