@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from langchain_core.messages import HumanMessage
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
@@ -65,3 +66,28 @@ def test_what_the_application_reports_is_not_added_to_what_the_provider_did() ->
     [ended] = seen.operations
     used = ended.usage
     assert (used.input_tokens, used.output_tokens, used.source, used.cost_usd) == (20, 8, "provider", 0.5)
+
+
+def test_a_batch_of_which_one_part_reports_nothing_is_an_estimate() -> None:
+    without = {"id": "1", "object": "chat.completion", "created": 1, "model": "gpt-4o-mini"}
+    answer = {"index": 0, "message": {"role": "assistant", "content": "hello"}, "finish_reason": "stop"}
+    with OpenAIServer() as server:
+        server.script(Reply(), Reply(body={**without, "choices": [answer]}))
+        model = ChatOpenAI(model="gpt-4o-mini", base_url=server.url, api_key=SecretStr("test"))
+        with recorder() as seen:
+            model.generate([[HumanMessage("one")], [HumanMessage("two")]])
+        assert counted(seen) == (20, 8, 0, 0, "estimate")
+
+
+def test_a_response_that_is_still_worked_on_in_the_background_makes_no_later_count_an_estimate() -> None:
+    queued = {"id": "resp_1", "object": "response", "model": "gpt-4o-mini", "status": "queued", "output": []}
+    with (
+        OpenAIServer() as server,
+        sync_client(server.url) as client,
+        recorder() as seen,
+        operation("llm.call", "gpt-4o-mini", provider="openai", request={"messages": "hi"}) as op,
+    ):
+        server.reply = Reply(body=queued)
+        client.responses.create(model="gpt-4o-mini", input="hi", background=True)
+        op.record_usage(input_tokens=20, output_tokens=8)
+    assert counted(seen) == (20, 8, 0, 0, "framework")

@@ -106,12 +106,19 @@ class Absorbed:
         """Record what the call reports, for the enclosing operation."""
         try:
             attributes, used = self.adapter.response(result)
+            is_uncounted = used is None and self._is_answered(attributes, result)
         except Exception as error:
             internal.report("extract.response", error, lost=1)
             return
-        self.note(attributes, used)
+        self.note(attributes, used, is_uncounted=is_uncounted)
 
-    def note(self, attributes: Attributes, used: Usage | None) -> None:
+    def _is_answered(self, attributes: Attributes, result: Any) -> bool:
+        """Whether a result is an answer: neither unread, nor one that the provider still works on in the background."""
+        if not attributes or self.op.kind != "llm.call" or semconv.GEN_AI_RESPONSE_FINISH_REASONS in attributes:
+            return bool(attributes)
+        return any(message.get("parts") for message in self.adapter.output(result))
+
+    def note(self, attributes: Attributes, used: Usage | None, *, is_uncounted: bool) -> None:
         """Give the enclosing operation what its own result does not report."""
         op = self.op
         if not make_encodable(attributes):
@@ -119,7 +126,7 @@ class Absorbed:
         op.end_attributes = attributes if op.end_attributes is None else {**op.end_attributes, **attributes}
         adapter = self.adapter
         if adapter.relays or not adapter.model_layer:
-            if used is not None or (attributes and adapter.source == "provider"):
+            if used is not None or (is_uncounted and adapter.source == "provider"):
                 self.count(LayerCount(adapter.layer, adapter.source, used))
         elif used is not None:  # another method of the same library
             used.come_from(adapter.source)

@@ -69,10 +69,11 @@ def _below(op: Record) -> Usage | None:
 
 def _by_layer(op: Record, counts: list[LayerCount], *, describes: bool) -> dict[str, Usage]:
     """What each layer reports. A client reads the provider's bytes before the libraries above it do: if it has found no
-    count there, theirs are their own estimates.
+    count there, or not in every part of the call, theirs are their own estimates.
     """
     found: dict[str, Usage] = {}
-    is_counted, is_silent = False, False
+    clients: dict[str, bool] = {}
+    """Whether each client has found a count in every part of the call."""
     for count in counts:
         used, chunks, is_read = count.usage, count.chunks, True
         if chunks is not None:
@@ -85,12 +86,13 @@ def _by_layer(op: Record, counts: list[LayerCount], *, describes: bool) -> dict[
                 found[count.layer].add(used)
             else:
                 found[count.layer] = used
-        if count.source == "provider":
-            if used is not None and not used.estimated:
-                is_counted = True
-            elif is_read:
-                is_silent = True
-    if is_silent and not is_counted:
+        if count.source == "provider" and is_read:
+            is_counted = used is not None and not used.estimated
+            clients[count.layer] = is_counted and clients.get(count.layer, True)
+    for layer, is_counted in clients.items():
+        if not is_counted and layer in found:
+            found[layer].come_from("estimate")
+    if clients and not any(clients.values()):
         for used in (*found.values(), *(() if op.own_usage is None else (op.own_usage,))):
             used.come_from("estimate")
     return found
