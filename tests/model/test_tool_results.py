@@ -55,6 +55,24 @@ def test_an_execution_of_another_tool_that_models_ask_for_is_no_match(results: T
     assert results.ungated == {"bash": 1}
 
 
+def test_a_tool_that_was_executed_for_another_call_hides_none(results: ToolResults) -> None:
+    results.executed.append(attributes("execute", "call_9"))
+    results.sent([RESULT], 3)
+    assert results.ungated == {"bash": 1}
+
+
+def test_ids_are_matched_before_names(results: ToolResults) -> None:
+    results.executed.append(attributes("bash", "call_2"))
+    results.sent([RESULT, ("call_2", "bash")], 4)
+    assert results.ungated == {"bash": 1}
+
+
+def test_a_result_without_an_id_matches_any_execution_that_no_model_asked_for(results: ToolResults) -> None:
+    results.executed.append(attributes("execute", "call_9"))
+    results.sent([("", "bash")], 3)
+    assert results.ungated == {}
+
+
 def test_names_of_models_do_not_grow_without_bound(results: ToolResults) -> None:
     for place in range(300):
         results.sent([(f"call_{place}", f"made_up_{place}")], place)

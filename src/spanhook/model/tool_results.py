@@ -22,7 +22,8 @@ _MAX_NEW = 1_000
 
 class ToolResults:
     """Matches results that are sent to models with the tools that were executed: by the id of the call, by the tool's
-    name, and otherwise with one whose name no model has asked for, such as a function bound under its own name.
+    name, and otherwise with one whose name no model has asked for, such as a function bound under its own name. In
+    that case, only one of both may have an id: two ids that differ belong to two calls.
 
     Attributes:
         executed: The attributes of tools that were executed or refused, until a request with results comes. Every tool
@@ -33,7 +34,8 @@ class ToolResults:
     def __init__(self) -> None:
         self.executed: deque[Attributes] = deque(maxlen=_MAX_NEW)
         self.ungated: Counter[str] = Counter()
-        self._executed: Counter[str] = Counter()
+        self._executed: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}
+        """How often a tool was executed, by name: without an id, and with one."""
         self._ids: dict[str, str] = {}
         self._asked: dict[str, None] = {}
         self._seen: dict[tuple[str, int], None] = {}
@@ -52,7 +54,8 @@ class ToolResults:
             for _, name in new:
                 self._asked[name] = None
             _trim(self._asked)
-            lacking = [name for call_id, name in new if not self._is_gated(call_id, name)]
+            unknown = [result for result in new if not self._has_known_id(result[0])]  # all ids before any name
+            lacking = [name for call_id, name in unknown if not self._is_gated(call_id, name)]
             first = list(dict.fromkeys(name for name in map(self._count, lacking) if name))
         if first:
             log.warning(
@@ -71,9 +74,11 @@ class ToolResults:
         while self.executed:
             attributes = self.executed.popleft()
             name = exact_text(attributes.get(semconv.GEN_AI_TOOL_NAME))
-            if len(self._executed) < _MAX_KEPT and self._executed[name] < _MAX_KEPT:
-                self._executed[name] += 1
-            if call_id := exact_text(attributes.get(semconv.GEN_AI_TOOL_CALL_ID)):
+            call_id = exact_text(attributes.get(semconv.GEN_AI_TOOL_CALL_ID))
+            executed = self._executed[bool(call_id)]
+            if len(executed) < _MAX_KEPT and executed[name] < _MAX_KEPT:
+                executed[name] += 1
+            if call_id:
                 self._ids[call_id] = name
                 _trim(self._ids)
 
@@ -84,17 +89,18 @@ class ToolResults:
         _trim(self._seen)
         return False
 
+    def _has_known_id(self, call_id: str) -> bool:
+        name = self._ids.pop(call_id, None)
+        if name is not None:
+            _take(self._executed[True], name)
+        return name is not None
+
     def _is_gated(self, call_id: str, name: str) -> bool:
-        known = self._ids.pop(call_id, None)
-        names = [name] if known is None else [known]
-        if known is None and not self._executed[name]:
-            names = [one for one in self._executed if one not in self._asked]
-        for one in names:
-            if self._executed[one] > 0:
-                self._executed[one] -= 1
-                return True
-            del self._executed[one]
-        return known is not None
+        without_id, with_id = self._executed[False], self._executed[True]
+        if _take(without_id, name) or _take(with_id, name):
+            return True
+        candidates = (without_id,) if call_id else (without_id, with_id)
+        return any(_take(executed, one) for executed in candidates for one in list(executed) if one not in self._asked)
 
     def _count(self, name: str) -> str:
         """Counts a result; returns the name if it is the first of this tool."""
@@ -107,6 +113,15 @@ class ToolResults:
     def renew(self) -> None:
         """In a forked child: count anew."""
         self.__init__()
+
+
+def _take(executed: Counter[str], name: str) -> bool:
+    """Take one execution of a tool away; false if there is none."""
+    if executed[name] > 0:
+        executed[name] -= 1
+        return True
+    del executed[name]
+    return False
 
 
 def _trim(kept: dict[str, str] | dict[str, None] | dict[tuple[str, int], None]) -> None:
