@@ -7,6 +7,7 @@ import signal
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,21 +43,49 @@ class Interrupted(MemoryLedger):
 
     interrupts = 1
 
-    def settle(self, account: str, reservation: str, amounts: Amounts, until: float | None) -> Standing:
+    def __init__(self, *, before: bool) -> None:
+        super().__init__()
+        self._before = before
+
+    def settle(
+        self, account: str, reservation: str, amounts: Amounts, until: float | None, *, again: bool = False
+    ) -> Standing:
+        if self.interrupts and self._before:
+            self.interrupts -= 1
+            raise KeyboardInterrupt
+        standing = super().settle(account, reservation, amounts, until, again=again)
         if self.interrupts:
             self.interrupts -= 1
             raise KeyboardInterrupt
-        return super().settle(account, reservation, amounts, until)
+        return standing
 
 
-def test_an_interrupted_settlement_is_made_up_for() -> None:
-    book = Book(Interrupted())
+@pytest.mark.parametrize("before", [True, False])
+def test_an_interrupted_settlement_is_made_up_for(before: bool) -> None:
+    book = Book(Interrupted(before=before))
     reservation = Reservation(book, "a", None)
     reservation.reserve(Amounts(60), CAPS)
     with pytest.raises(KeyboardInterrupt):
         reservation.settle(Amounts(50))
     assert book.flush()
     assert book.ledger.standing("a") == Standing(Amounts(50), Amounts())
+
+
+class Late(MemoryLedger):
+    """A reservation that comes after its settlement: whoever asked for it has stopped waiting."""
+
+    reservation: Reservation
+
+    def reserve(self, *args: Any, **kwargs: Any) -> Standing:
+        self.reservation.settle(Amounts(5))
+        return super().reserve(*args, **kwargs)
+
+
+def test_what_is_reserved_after_its_settlement_is_given_back() -> None:
+    ledger = Late()
+    ledger.reservation = Reservation(Book(ledger), "a", None)
+    ledger.reservation.reserve(Amounts(60), CAPS)
+    assert ledger.standing("a") == Standing(Amounts(5))
 
 
 def test_what_is_dropped_is_given_back(tmp_path: Path) -> None:

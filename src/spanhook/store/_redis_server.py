@@ -49,6 +49,8 @@ class RedisServer:
             socket_connect_timeout=TIMEOUT_S,
             decode_responses=True,
         )
+        # What may have happened is never sent again by itself, whatever the address says.
+        pool.connection_kwargs.update(retry=None, retry_on_timeout=False, retry_on_error=[])
         self._client = client = redis.Redis(connection_pool=pool)
         weakref.finalize(self, client.connection_pool.disconnect)
         self._scripts: dict[str, Any] = {}

@@ -30,12 +30,21 @@ IDLE = 3
 
 
 class Settlement(NamedTuple):
-    """What is to be settled."""
+    """What is to be settled.
+
+    Attributes:
+        again: It was tried before, and may have happened.
+    """
 
     account: str
     reservation: str
     amounts: Amounts
     until: float | None
+    again: bool = False
+
+    def apply(self, ledger: Ledger) -> Standing:
+        """Settle it."""
+        return ledger.settle(self.account, self.reservation, self.amounts, self.until, again=self.again)
 
 
 class Reservation:
@@ -64,6 +73,8 @@ class Reservation:
         standing = self._book.reserve(self, amounts, caps)
         if standing.granted:
             self.amounts = amounts
+            if self.is_settled:  # meanwhile, as nobody waits for this any more
+                self._book.settle(Settlement(self.account, self.id, Amounts(), self.until))
         return standing
 
     def settle(self, amounts: Amounts) -> Standing | None:
@@ -144,11 +155,12 @@ class Book:
         self._open.pop(settlement.reservation, None)
         if not self._waiting:  # otherwise in order
             try:
-                return self.ledger.settle(*settlement)
+                return settlement.apply(self.ledger)
             except StoreError as error:
                 self._leave(error)
-            except BaseException:  # interrupted: whether it was settled is unknown, and settling again is harmless
-                self._wait(settlement)
+                settlement = settlement._replace(again=True)
+            except BaseException:  # interrupted
+                self._wait(settlement._replace(again=True))
                 raise
         self._wait(settlement)
         return None
@@ -188,7 +200,9 @@ class Book:
             return
         try:
             while waiting:
-                self.ledger.settle(*waiting[0])
+                first = waiting[0]
+                waiting[0] = first._replace(again=True)
+                first.apply(self.ledger)
                 waiting.popleft()
         finally:
             self._draining.release()

@@ -16,8 +16,6 @@ MOST = 2**53 - 1
 
 MARGIN_S = 86400.0
 """How long an account is kept beyond its time: calls end late, and clocks are set back."""
-REMEMBERED_S = 3600.0
-"""How long a settled reservation is remembered, so that settling it again changes nothing."""
 
 
 class Amounts(NamedTuple):
@@ -79,8 +77,7 @@ class Ledger(Protocol):
         self, account: str, reservation: str, amounts: Amounts, caps: Caps, lease_s: float, until: float | None
     ) -> Standing:
         """Reserve amounts, if what is spent and reserved stays within the caps. Asked again with the same id, it
-        replaces the earlier amounts; if those do not fit, the earlier ones stay reserved. Nothing is reserved under an
-        id that has been settled.
+        replaces the earlier amounts; if those do not fit, the earlier ones stay reserved.
 
         Args:
             account: The account's name. It is created when first used.
@@ -93,10 +90,17 @@ class Ledger(Protocol):
         """
         ...
 
-    def settle(self, account: str, reservation: str, amounts: Amounts, until: float | None) -> Standing:
+    def settle(
+        self, account: str, reservation: str, amounts: Amounts, until: float | None, *, again: bool = False
+    ) -> Standing:
         """Replace a reservation, expired or not, by what was actually used; zero gives it back.
 
-        Settling again changes nothing, so it may be repeated if it is unknown whether it has happened.
+        Args:
+            account, reservation, until: As for ``reserve``.
+            amounts: What was used. It is added also if nothing is reserved under this id, as when the caps did not
+                allow it and the call was made all the same.
+            again: It is unknown whether this has happened before. If the account is there and nothing is reserved
+                under this id, it has, and nothing changes.
         """
         ...
 

@@ -7,12 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from spanhook.store._renewal import renewed
-from spanhook.store.ledger import MARGIN_S, REMEMBERED_S, Amounts, Caps, Standing
+from spanhook.store.ledger import MARGIN_S, Amounts, Caps, Standing
 
 MOST_ACCOUNTS = 100_000
 """Beyond these, accounts that may be forgotten some day are, those that were not used for longest first."""
-MOST_SETTLED = 10_000
-"""How many settled reservations of one account are remembered."""
 
 
 @dataclass(slots=True)
@@ -20,7 +18,6 @@ class _Account:
     until: float | None
     spent: Amounts = field(default_factory=Amounts)
     held: dict[str, Amounts] = field(default_factory=dict[str, Amounts])
-    settled: OrderedDict[str, float] = field(default_factory=OrderedDict[str, float])
 
 
 class MemoryLedger:
@@ -58,22 +55,25 @@ class MemoryLedger:
         with self._lock:
             found = self._of(account, until, now)
             others = _sum(found, but=reservation)
-            granted = reservation not in found.settled and caps.allow(found.spent + others + amounts)
+            granted = caps.allow(found.spent + others + amounts)
             if granted:
                 found.held[reservation] = amounts
             return Standing(found.spent, _sum(found), granted=granted)
 
-    def settle(self, account: str, reservation: str, amounts: Amounts, until: float | None) -> Standing:
+    def settle(
+        self, account: str, reservation: str, amounts: Amounts, until: float | None, *, again: bool = False
+    ) -> Standing:
         now = self._clock()
         with self._lock:
+            is_new = account not in self._accounts
             found = self._of(account, until, now)
-            settled = found.settled
-            while settled and (len(settled) >= MOST_SETTLED or next(iter(settled.values())) < now - REMEMBERED_S):
-                settled.popitem(last=False)
-            if reservation not in found.settled:
-                found.settled[reservation] = now
-                found.held.pop(reservation, None)
-                found.spent += amounts
+            is_known = reservation in found.held
+            if is_known or is_new or not again:
+                spent = found.spent + amounts
+                # Nothing is called in between, so that an interrupt comes either before or after.
+                if is_known:
+                    del found.held[reservation]
+                found.spent = spent
             return Standing(found.spent, _sum(found))
 
     def extend(self, account: str, reservation: str, lease_s: float) -> None:

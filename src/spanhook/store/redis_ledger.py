@@ -4,7 +4,8 @@ Each method is one script, which Redis runs as a whole, by the server's own cloc
 slot of a cluster.
 
 Nobody can know here whether a process still lives, so a reservation has a lease. One that is over counts as spent at
-what was reserved, until its process comes back and settles it: then the settlement replaces that, downwards too.
+what was reserved, or at nothing, until its process comes back and settles it: then the settlement replaces that,
+downwards too.
 """
 
 from typing import Any
@@ -12,12 +13,12 @@ from urllib.parse import quote
 
 from spanhook.diagnostics import log
 from spanhook.store._redis_server import RedisServer
-from spanhook.store.ledger import MARGIN_S, REMEMBERED_S, Amounts, Caps, Expired, Standing
+from spanhook.store.ledger import MARGIN_S, Amounts, Caps, Expired, Standing
 
-# KEYS: the account (spent and reserved tokens and nano-dollars), reservations, when their leases end, which are
-# settled, which count as spent until they are. Adding 0 makes 0 of -0, which is not an integer to Redis.
+# KEYS: the account (spent and reserved tokens and nano-dollars), reservations, when their leases end, and what those
+# whose leases are over count as until they are settled. Adding 0 makes 0 of -0, which is not an integer to Redis.
 _START = """
-local account, held, ends, settled, counted = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local account, held, ends, counted = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local expired = 0
@@ -46,13 +47,15 @@ local function take_back(id)
     if redis.call('EXISTS', account) == 1 then add('', text, -1) end
     redis.call('HDEL', counted, id)
   end
+  return text
 end
 local function expire(counts)
   local over = redis.call('ZRANGEBYSCORE', ends, '-inf', '(' .. string.format('%.0f', now))
   expired = #over
   for _, id in ipairs(over) do
     local text = take(id)
-    if text and counts == '1' then
+    if text then
+      if counts ~= '1' then text = '0 0' end
       add('', text, 1)
       redis.call('HSET', counted, id, text)
     end
@@ -79,8 +82,7 @@ local own_tokens, own_nano = amounts(redis.call('HGET', held, id) or redis.call(
 local function fits(spent, reserved, own, amount, cap)
   return cap == '' or of(spent) + of(reserved) - own + tonumber(amount) <= tonumber(cap)
 end
-local granted = not redis.call('ZSCORE', settled, id)
-  and fits('tokens', 'held_tokens', own_tokens, tokens, cap_tokens)
+local granted = fits('tokens', 'held_tokens', own_tokens, tokens, cap_tokens)
   and fits('nano', 'held_nano', own_nano, nano, cap_nano)
 if granted then
   take(id)
@@ -93,11 +95,10 @@ end
 return answer(granted and 1 or 0)
 """
 _SETTLE = f"""{_START}
-local id, tokens, nano, remembered, forget = unpack(ARGV)
-redis.call('ZREMRANGEBYSCORE', settled, '-inf', string.format('%.0f', now - remembered))
-if redis.call('ZADD', settled, 'NX', string.format('%.0f', now), id) == 1 then
-  take(id)
-  take_back(id)
+local id, tokens, nano, again, forget = unpack(ARGV)
+local is_new = redis.call('EXISTS', account) == 0
+local reserved, expired = take(id), take_back(id)
+if reserved or expired or is_new or again == '0' then
   add('', tokens .. ' ' .. nano, 1)
   keep(forget)
 end
@@ -138,8 +139,10 @@ class RedisLedger:
         arguments = (*amounts, *limits, _ms(lease_s), _forgotten(until), self._counts)
         return self._reported(self._run(_RESERVE, account, reservation, *arguments))
 
-    def settle(self, account: str, reservation: str, amounts: Amounts, until: float | None) -> Standing:
-        return self._run(_SETTLE, account, reservation, *amounts, _ms(REMEMBERED_S), _forgotten(until))
+    def settle(
+        self, account: str, reservation: str, amounts: Amounts, until: float | None, *, again: bool = False
+    ) -> Standing:
+        return self._run(_SETTLE, account, reservation, *amounts, int(again), _forgotten(until))
 
     def extend(self, account: str, reservation: str, lease_s: float) -> None:
         self._run(_EXTEND, account, reservation, _ms(lease_s))
@@ -166,7 +169,7 @@ class RedisLedger:
 
     def _run(self, script: str, account: str, *arguments: Any) -> Standing:
         prefix = f"spanhook:{{{quote(account, safe=':')}}}"
-        keys = [f"{prefix}:{part}" for part in ("account", "held", "ends", "settled", "counted")]
+        keys = [f"{prefix}:{part}" for part in ("account", "held", "ends", "counted")]
         tokens, nano, held_tokens, held_nano, expired, granted = self._server.run(script, keys, arguments)
         return Standing(
             Amounts(int(tokens), int(nano)), Amounts(int(held_tokens), int(held_nano)), int(expired), bool(granted)

@@ -10,7 +10,7 @@ from sqlite3 import Connection
 from spanhook.diagnostics import log
 from spanhook.store._process_lock import ProcessLock
 from spanhook.store._sqlite_file import SQLiteFile
-from spanhook.store.ledger import MARGIN_S, REMEMBERED_S, Amounts, Caps, Standing
+from spanhook.store.ledger import MARGIN_S, Amounts, Caps, Standing
 
 BUSY_S = 2.0
 _PURGE_S = 60.0
@@ -20,20 +20,23 @@ _SCHEMA = (
         name TEXT PRIMARY KEY, tokens INTEGER NOT NULL, nano INTEGER NOT NULL, until REAL) WITHOUT ROWID""",
     """CREATE TABLE spanhook_reservations (
         id TEXT PRIMARY KEY, account TEXT NOT NULL, tokens INTEGER NOT NULL, nano INTEGER NOT NULL,
-        ends REAL NOT NULL, settled INTEGER NOT NULL, process TEXT NOT NULL DEFAULT '') WITHOUT ROWID""",
-    "CREATE INDEX spanhook_reservations_by_account ON spanhook_reservations (account, settled)",
-    "CREATE INDEX spanhook_reservations_by_end ON spanhook_reservations (settled, ends)",
+        ends REAL NOT NULL, freed INTEGER NOT NULL, process TEXT NOT NULL DEFAULT '') WITHOUT ROWID""",
+    "CREATE INDEX spanhook_reservations_by_account ON spanhook_reservations (account, freed)",
+    "CREATE INDEX spanhook_reservations_by_end ON spanhook_reservations (freed, ends)",
     "CREATE INDEX spanhook_accounts_by_end ON spanhook_accounts (until)",
 )
 _UPGRADES = {
     1: (
         "DELETE FROM spanhook_reservations WHERE settled = 0",  # their processes cannot use the file any more
         "ALTER TABLE spanhook_reservations ADD COLUMN process TEXT NOT NULL DEFAULT ''",
-    )
+    ),
+    2: (
+        "DELETE FROM spanhook_reservations WHERE settled = 1",  # these are not remembered any more
+        "ALTER TABLE spanhook_reservations RENAME COLUMN settled TO freed",
+    ),
 }
 _HELD = (
-    "SELECT COALESCE(SUM(tokens), 0), COALESCE(SUM(nano), 0) FROM spanhook_reservations "
-    "WHERE account = ? AND settled = 0"
+    "SELECT COALESCE(SUM(tokens), 0), COALESCE(SUM(nano), 0) FROM spanhook_reservations WHERE account = ? AND freed = 0"
 )
 
 
@@ -48,7 +51,7 @@ class SQLiteLedger:
     remote = True
 
     def __init__(self, path: str, clock: Callable[[], float] = time.time) -> None:
-        self._file = SQLiteFile(path, "ledger", 2, _SCHEMA, BUSY_S, upgrades=_UPGRADES)
+        self._file = SQLiteFile(path, "ledger", 3, _SCHEMA, BUSY_S, upgrades=_UPGRADES)
         self._lock = ProcessLock(self._file.path)
         self._clock = clock
         self._purged = 0.0
@@ -68,15 +71,14 @@ class SQLiteLedger:
             process = self._lock.hold()
             self._purge(connection, now)
             spent = _opened(connection, account, until)
-            expired = self._expire(connection, account)
+            expired = self._expire(connection, account, now)
             held = Amounts(*connection.execute(_HELD, (account,)).fetchone())
             own = connection.execute(
-                "SELECT tokens, nano, settled FROM spanhook_reservations WHERE id = ?", (reservation,)
+                "SELECT tokens, nano FROM spanhook_reservations WHERE id = ?", (reservation,)
             ).fetchone()
-            is_settled = own is not None and bool(own[2])
-            mine = Amounts() if own is None or is_settled else Amounts(*own[:2])
+            mine = Amounts() if own is None else Amounts(*own)
             others = Amounts(held.tokens - mine.tokens, held.nano - mine.nano)
-            granted = not is_settled and caps.allow(spent + others + amounts)
+            granted = caps.allow(spent + others + amounts)
             if granted:
                 connection.execute(
                     "INSERT OR REPLACE INTO spanhook_reservations VALUES (?, ?, ?, ?, ?, 0, ?)",
@@ -85,18 +87,16 @@ class SQLiteLedger:
                 held = others + amounts
         return self._reported(Standing(spent, held, expired, granted))
 
-    def settle(self, account: str, reservation: str, amounts: Amounts, until: float | None) -> Standing:
-        now = self._clock()
+    def settle(
+        self, account: str, reservation: str, amounts: Amounts, until: float | None, *, again: bool = False
+    ) -> Standing:
         with self._file.transaction() as connection:
+            if again:
+                is_there = "SELECT 1 FROM spanhook_accounts WHERE name = ?"
+                again = connection.execute(is_there, (account,)).fetchone() is not None
             spent = _opened(connection, account, until)
-            known = connection.execute(
-                "SELECT 1 FROM spanhook_reservations WHERE id = ? AND settled = 1", (reservation,)
-            ).fetchone()
-            if known is None:
-                connection.execute(
-                    "INSERT OR REPLACE INTO spanhook_reservations VALUES (?, ?, ?, ?, ?, 1, '')",
-                    (reservation, account, *amounts, now + REMEMBERED_S),
-                )
+            known = connection.execute("DELETE FROM spanhook_reservations WHERE id = ?", (reservation,)).rowcount
+            if known or not again:
                 spent += amounts
                 connection.execute(
                     "UPDATE spanhook_accounts SET tokens = ?, nano = ? WHERE name = ?", (*spent, account)
@@ -110,24 +110,29 @@ class SQLiteLedger:
                 self._lock.hold()
 
     def standing(self, account: str) -> Standing:
+        now = self._clock()
         with self._file.transaction() as connection:
             row = connection.execute("SELECT tokens, nano FROM spanhook_accounts WHERE name = ?", (account,)).fetchone()
-            expired = self._expire(connection, account)
+            expired = self._expire(connection, account, now)
             held = Amounts(*connection.execute(_HELD, (account,)).fetchone())
         return self._reported(Standing(Amounts(*row) if row else Amounts(), held, expired))
 
     def close(self) -> None:
         self._file.close()
 
-    def _expire(self, connection: Connection, account: str) -> int:
-        """Free what processes that have ended had reserved from an account; returns how many reservations."""
+    def _expire(self, connection: Connection, account: str, now: float) -> int:
+        """Free what processes that have ended had reserved from an account; returns how many reservations.
+
+        They are known for another day: a process whose file somebody has deleted lives, and settles them.
+        """
         processes = connection.execute(
-            "SELECT DISTINCT process FROM spanhook_reservations WHERE account = ? AND settled = 0", (account,)
+            "SELECT DISTINCT process FROM spanhook_reservations WHERE account = ? AND freed = 0", (account,)
         ).fetchall()
         return sum(
             connection.execute(
-                "DELETE FROM spanhook_reservations WHERE account = ? AND settled = 0 AND process = ?",
-                (account, process),
+                "UPDATE spanhook_reservations SET tokens = 0, nano = 0, freed = 1, ends = ? "
+                "WHERE account = ? AND freed = 0 AND process = ?",
+                (now + MARGIN_S, account, process),
             ).rowcount
             for (process,) in processes
             if self._lock.has_ended(process)
@@ -143,25 +148,23 @@ class SQLiteLedger:
         return standing
 
     def _purge(self, connection: Connection, now: float) -> None:
-        """Once a minute, forget what nobody will ask for: settled reservations, accounts whose time is over, and files
-        of processes that have ended.
+        """Once a minute, forget what nobody will ask for: reservations that were freed, accounts whose time is over,
+        and files of processes that have ended.
         """
         if self._purged <= now < self._purged + _PURGE_S:  # a clock that was set back does not stop it
             return
-        connection.execute("DELETE FROM spanhook_reservations WHERE settled = 1 AND ends < ?", (now,))
-        processes = connection.execute(
-            "SELECT DISTINCT process FROM spanhook_reservations WHERE settled = 0"
-        ).fetchall()
+        connection.execute("DELETE FROM spanhook_reservations WHERE freed = 1 AND ends < ?", (now,))
+        processes = connection.execute("SELECT DISTINCT process FROM spanhook_reservations WHERE freed = 0").fetchall()
         for (process,) in processes:
             if self._lock.has_ended(process):
                 connection.execute(
-                    "DELETE FROM spanhook_reservations WHERE settled = 0 AND process = ? AND account IN "
+                    "DELETE FROM spanhook_reservations WHERE freed = 0 AND process = ? AND account IN "
                     "(SELECT name FROM spanhook_accounts WHERE until < ?)",
                     (process, now - MARGIN_S),
                 )
         connection.execute(
             "DELETE FROM spanhook_accounts WHERE until < ? AND NOT EXISTS (SELECT 1 FROM spanhook_reservations "
-            "WHERE account = spanhook_accounts.name AND settled = 0)",
+            "WHERE account = spanhook_accounts.name AND freed = 0)",
             (now - MARGIN_S,),
         )
         self._lock.clean()
