@@ -723,6 +723,27 @@ def test_a_chunk_as_compatible_servers_send_them_breaks_nothing(odd: dict[str, A
     assert read(ChatCompletionChunk) == read(None)
 
 
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("model", [ChatCompletionChunk, None], ids=["model", "JSON"])
+def test_a_running_total_that_text_follows_is_a_lower_bound(model: Any, keep: bool) -> None:
+    def source(*more: Any) -> str:
+        chunks = ChatChunks({}, dict, itself=False)
+        chunks.keep = keep
+        for one in ({"content": "a", "usage": 1}, *more):
+            given = {"index": 0, "delta": {"content": one.get("content")}, "finish_reason": one.get("reason")}
+            usage = {"prompt_tokens": 10, "completion_tokens": one["usage"]} if "usage" in one else None
+            chunk = {"id": "1", "model": "m", "choices": [given], "usage": usage}
+            chunks.add(construct_type(type_=model, value=chunk) if model else chunk)
+        used = chunks.response()[1]
+        assert used is not None
+        return used.source
+
+    assert source({"reason": "stop"}) == "provider"
+    assert source({"content": "b", "usage": 2}, {"reason": "stop"}) == "provider"
+    assert source({"content": "b"}, {"content": "c"}, {"reason": "stop"}) == "estimate"
+    assert source({"content": "b"}, {"reason": "stop", "usage": 2}) == "provider"
+
+
 def test_fifty_streams_at_once(server: OpenAIServer) -> None:
     async def main(client: Any) -> None:
         async def one() -> int:

@@ -86,6 +86,9 @@ class ChatChunks(Deltas):
     def said(self) -> int:
         return self.characters + sum(len(piece) for message in self._messages.values() for piece in message.pieces)
 
+    def arrived(self) -> int:
+        return self.characters + sum(len(message.pieces) for message in self._messages.values())
+
     def hear(self, index: int, said: Fields) -> None:
         delta = said.get("delta")
         if delta is None:

@@ -27,6 +27,7 @@ class Deltas(ABC):
         "_hides",
         "_is_summed_up",
         "_itself",
+        "_reported_at",
         "_waits",
         "body",
         "characters",
@@ -44,6 +45,7 @@ class Deltas(ABC):
         self._waits, self._hides = was_asked(body)
         self._head: Fields = {}
         self._is_summed_up = False
+        self._reported_at: int | None = None
         self.usage: Any = None
 
     @property
@@ -74,6 +76,8 @@ class Deltas(ABC):
             if reason and isinstance(reason, str):
                 self.reasons[index] = reason
             self.hear(index, said)
+        if usage is not None:
+            self._reported_at = self.arrived()
         return True
 
     @abstractmethod
@@ -84,12 +88,22 @@ class Deltas(ABC):
         """The number of characters so far."""
         return self.characters
 
+    def arrived(self) -> int:
+        """A number that grows with the text."""
+        return self.characters
+
+    def _is_whole(self) -> bool:
+        """Whether the part that reports usage has arrived; no text comes after the last report of a running total."""
+        if self._is_summed_up:
+            return True
+        return bool(self.reasons) and self._reported_at in (None, self.arrived())
+
     def response(self) -> tuple[Attributes, Usage | None]:
         attributes = noted_answer(self._head, itself=self._itself)
         if self.reasons:
             attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = tuple(self._reasons())
         used = usage_of(self.usage, CHAT_USAGE)  # of some servers in each chunk, as a running total
-        is_whole = self._is_summed_up or bool(self.reasons)
+        is_whole = self._is_whole()
         if is_whole and used is not None and used.output_tokens:  # to count what was said takes long
             return attributes, used
         return attributes, usage_in_stream(used, self.body, self.said(), is_whole=is_whole)
