@@ -11,6 +11,7 @@ from spanhook.cli.conformance.libraries.litellm_ways import litellm, renew
 from spanhook.cli.conformance.loops import run
 from spanhook.cli.conformance.servers.openai_replies import Call, Reply, Tokens
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer
+from spanhook.hooks.budget import Budget
 from spanhook.settings import Settings
 from spanhook.testing import recorder
 
@@ -102,6 +103,20 @@ def test_usage_that_nobody_reports_is_estimated(way: str, to_openai: dict[str, A
     with recorder() as seen:
         WAYS[way](to_openai)
     assert seen.operations[0].usage.estimated
+
+
+@pytest.mark.every_value
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("model", ["hosted_vllm/qwen", "openai/gpt-4o-mini"])
+def test_usage_that_litellm_counts_itself_is_an_estimate(
+    model: str, way: str, server: OpenAIServer, to_openai: dict[str, Any]
+) -> None:
+    server.reply = Reply(usage="never")
+    budget = Budget("all", tokens=10_000, output_tokens=500, store=f"memory://litellm-{model}-{way}")
+    with recorder(Hooks(budget)) as seen:
+        WAYS[way]({**to_openai, "model": model, "stream_options": {"include_usage": True}})
+    assert seen.operations[0].usage.estimated
+    assert budget.standing().tokens > 500
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -157,6 +157,11 @@ class LiteLLMInstrumentor(Instrumentor):
         _cache("sync_set_cache", "hold"),
         _cache("async_set_cache", "ahold", is_async=True),
         Signal(
+            module="litellm.litellm_core_utils.streaming_chunk_builder_utils",
+            name="ChunkProcessor.calculate_usage",
+            after=f"{_HERE}.local_counts:note_usage",
+        ),
+        Signal(
             module="litellm.litellm_core_utils.asyncify",
             name="run_async_function",
             before=f"{_HERE}.running:same_context",

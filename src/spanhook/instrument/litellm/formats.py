@@ -11,6 +11,7 @@ from spanhook.instrument.formats.openai import (
     Embeddings,
     TextChunks,
 )
+from spanhook.instrument.litellm.local_counts import is_counted_locally
 from spanhook.instrument.wire import (
     SERVER_SENT,
     ChunkLike,
@@ -146,31 +147,37 @@ class _Noted(Deltas):
 
     __slots__ = ()
     notes: Fields
+    is_local: bool
 
     def add(self, chunk: Any) -> bool:
         notes = chunk[NOTES]
         # zeros stand for usage that was not reported: LiteLLM puts its own count there when the stream ends
         if notes and (is_cached(notes) or _field(notes.get("usage"), "total_tokens")):
             self.notes = notes
+        if is_counted_locally(chunk.get("usage")):
+            self.is_local = True
         return super().add(chunk)
 
     def response(self) -> Told:
         if self.usage is None:
             self.usage = self.notes.get("usage")
-        return used_by(super().response(), self.usage, self.notes)
+        attributes, used = used_by(super().response(), self.usage, self.notes)
+        if used is not None and self.is_local:
+            used.come_from("estimate")
+        return attributes, used
 
 
 class _NotedChunks(_Noted, ChatChunks):
-    __slots__ = ("notes",)
+    __slots__ = ("is_local", "notes")
 
     def __init__(self, body: Fields, construct: Construct, *, itself: bool) -> None:
         super().__init__(body, construct, itself=itself)
-        self.notes = {}
+        self.notes, self.is_local = {}, False
 
 
 class _NotedTextChunks(_Noted, TextChunks):
-    __slots__ = ("notes",)
+    __slots__ = ("is_local", "notes")
 
     def __init__(self, body: Fields, construct: Construct, *, itself: bool) -> None:
         super().__init__(body, construct, itself=itself)
-        self.notes = {}
+        self.notes, self.is_local = {}, False
