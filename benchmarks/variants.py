@@ -10,8 +10,8 @@ OPERATIONS = ("agent.invoke", "llm.call", "tool.execute")
 
 READY_MADE = {
     "tool policy": "ten rules for every tool, each with a condition on an argument",
-    "budget": "tokens and money of each run, in memory",
-    "budget sqlite": "the same in an SQLite file",
+    "budget": "tokens and money of each run, in memory; a call outside of an agent is a run of its own",
+    "budget sqlite": "the same in an SQLite file, without the time that transactions wait for it",
     "rate limit": "two rates, fixed windows, in memory",
     "circuit breaker": "closed",
     "loop guard": "as it is unless set otherwise",
