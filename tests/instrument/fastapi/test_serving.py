@@ -1,16 +1,19 @@
 """A refusal that an endpoint lets out is a response, although no hook applies to requests."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
+from typing import Any
 
 import pytest
-from fastapi import Depends, FastAPI
+from fastapi import Depends, FastAPI, WebSocket
 from fastapi.responses import StreamingResponse
 from starlette.applications import Starlette
 from starlette.endpoints import HTTPEndpoint
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
-from starlette.testclient import TestClient
+from starlette.testclient import TestClient, WebSocketDenialResponse
 
 import spanhook
 from spanhook import Hooks, Operation, Reject
@@ -46,6 +49,22 @@ class ByClass(HTTPEndpoint):
         return JSONResponse(look())
 
 
+class Application:
+    """An application that refuses before the one inside of it, if there is one."""
+
+    def __init__(self, _app: Any = None) -> None: ...
+
+    async def __call__(self, *_args: Any) -> None:
+        look()
+
+
+async def in_tasks(_request: Request) -> Response:
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(2):
+            tasks.create_task(asyncio.to_thread(look))
+    return Response()
+
+
 def starlette(**settings: object) -> Starlette:
     routes = [Route("/sync", by_starlette), Route("/async", by_starlette_async), Route("/class", ByClass)]
     return Starlette(routes=[*routes, Mount("/mounted", routes=routes)], **settings)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
@@ -78,6 +97,59 @@ def test_it_has_the_status_of_the_refusal(hooks: Hooks, make: Callable[[], Starl
     assert (response.status_code, response.headers["retry-after"]) == (429, "3")
     assert "too many" in response.text
     assert [op.kind for op in seen.operations] == ["tool.execute"]
+
+
+@pytest.mark.parametrize("path", ["/tasks", "/application", "/mounted/x", "/middleware", "/middleware/of/mount"])
+@pytest.mark.parametrize("hooked", [False, True])
+def test_so_has_one_in_a_group_or_in_an_application_below_a_route(hooks: Hooks, path: str, hooked: bool) -> None:
+    if hooked:
+        hooks.before("request")(lambda _op: None)
+    inside = [Middleware(Application)]
+    routes = [
+        Route("/tasks", in_tasks),
+        Route("/application", Application()),
+        Mount("/mounted", Application()),
+        Route("/middleware", by_starlette, middleware=inside),
+        Mount("/middleware", routes=[Route("/of/mount", by_starlette)], middleware=inside),
+    ]
+    with recorder(hooks):
+        response = TestClient(Starlette(routes=routes)).get(path)
+    assert (response.status_code, response.headers["retry-after"]) == (429, "3")
+
+
+def test_the_applications_own_handlers_have_a_group_or_the_refusal_in_it(hooks: Hooks) -> None:
+    def handle(_request: Request, error: Exception) -> Response:
+        return Response(type(error).__name__, 418)
+
+    with recorder(hooks):
+        for known in (Reject, ExceptionGroup):
+            app = Starlette(routes=[Route("/", in_tasks)], exception_handlers={known: handle})
+            assert TestClient(app).get("/").text == known.__name__
+
+
+def test_a_group_with_another_error_is_one(hooks: Hooks) -> None:
+    async def failing(_request: Request) -> Response:
+        raise ExceptionGroup("both", [Reject("no"), ValueError("x")])
+
+    with recorder(hooks), pytest.raises(ExceptionGroup):
+        TestClient(Starlette(routes=[Route("/", failing)])).get("/")
+
+
+def test_a_websocket_that_is_not_accepted_gets_the_status(hooks: Hooks) -> None:
+    app = FastAPI()
+
+    @app.websocket("/{accepted}")
+    async def talk(websocket: WebSocket, accepted: bool) -> None:
+        if accepted:
+            await websocket.accept()
+        look()
+
+    with recorder(hooks):
+        with pytest.raises(WebSocketDenialResponse) as denied, TestClient(app).websocket_connect("/false"):
+            pass
+        with pytest.raises((Reject, ExceptionGroup)), TestClient(app).websocket_connect("/true") as client:
+            client.receive_text()
+    assert (denied.value.status_code, denied.value.headers["retry-after"]) == (429, "3")
 
 
 def test_the_applications_own_handler_has_it(hooks: Hooks) -> None:

@@ -2,7 +2,8 @@
 
 The points are the innermost functions that every endpoint is called through: inside all middleware, so that a request
 is counted once however applications are mounted, and inside what turns exceptions into responses. While no hook applies
-to requests, they are not operations, but a rejection that an endpoint lets out is still a response.
+to requests, they are not operations, but a rejection that an endpoint lets out is still a response; so is one that
+anything else inside an application's middleware lets out, such as a mounted application.
 """
 
 from spanhook.instrument.instrumentor import Instrumentor
@@ -28,5 +29,11 @@ class StarletteInstrumentor(Instrumentor):
             name="HTTPEndpoint.dispatch",
             adapter=f"{_HERE}.requests:REQUEST",
             drive=f"{_HERE}.serving:dispatch",
+        ),
+        Block(
+            module="starlette.middleware.exceptions",
+            name="wrap_app_handling_exceptions",
+            adapter=f"{_HERE}.requests:REQUEST",
+            drive=f"{_HERE}.serving:application",
         ),
     )

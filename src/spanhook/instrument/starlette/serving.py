@@ -2,14 +2,14 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import isfunction
-from typing import Any
+from typing import Any, cast
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
 from spanhook.errors import Reject
 from spanhook.instrument.starlette.exchange import KEY, Answered, Exchange, Message, Receive, Send
 from spanhook.instrument.starlette.incoming import Scope
-from spanhook.instrument.starlette.requests import REQUESTS, Requests, refusal
+from spanhook.instrument.starlette.requests import REQUESTS, Refusal, Requests, refusal
 from spanhook.model import Args, Kwargs, Opening
 
 _FASTAPI = "fastapi.routing"
@@ -46,7 +46,7 @@ def served(
 
     async def inside(scope: Scope, receive: Receive, send: Send) -> None:
         if not opening.hooked:
-            await refusing(app, requests, scope, receive, send)
+            await refusing(app, requests.make, scope, receive, send)
             return
         exchange = Exchange(opening, requests, scope, receive, send)
         # The application has made its request object of what the server gave.
@@ -74,15 +74,34 @@ async def dispatch(
             instance.receive, instance.send = receive, send
             await wrapped()
 
-        await refusing(app, REQUESTS, instance.scope, instance.receive, instance.send)
+        await refusing(app, REQUESTS.make, instance.scope, instance.receive, instance.send)
         return
     exchange = Exchange(opening, REQUESTS, instance.scope, instance.receive, instance.send)
     instance.receive, instance.send = exchange.receive, exchange.send
     await serve(exchange, wrapped, late=False)
 
 
-async def refusing(app: App, requests: Requests, scope: Scope, receive: Receive, send: Send) -> None:
-    """Serve a request that is not an operation: a rejection that its endpoint lets out becomes a response."""
+def application(_opening: Opening, wrapped: Callable[..., App], _instance: Any, args: Args, kwargs: Kwargs) -> App:
+    """In place of what handles the exceptions of a whole application: endpoints that are applications themselves,
+    mounts, the middleware of routes, and WebSockets that are not accepted yet.
+    """
+    app, conn = args
+    if not _has_response(conn):
+        return wrapped(*args, **kwargs)
+
+    async def inside(scope: Scope, receive: Receive, send: Send) -> None:
+        await refusing(app, REQUESTS.make, scope, receive, send)
+
+    return wrapped(inside, conn, **kwargs)
+
+
+def _has_response(conn: HTTPConnection) -> bool:
+    """Whether the server can send a response."""
+    return isinstance(conn, Request) or "websocket.http.response" in (conn.scope.get("extensions") or ())
+
+
+async def refusing(app: App, make: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+    """Serve a request that is not an operation: a rejection that is let out becomes a response."""
     started = False
 
     async def sending(message: Message) -> None:
@@ -92,10 +111,11 @@ async def refusing(app: App, requests: Requests, scope: Scope, receive: Receive,
 
     try:
         await app(scope, receive, sending)
-    except Reject as error:
-        if started or not _is_unknown(error, scope):
+    except Exception as error:
+        raised = error if started else _answer_for(error, scope, make)
+        if raised is error:
             raise
-        raise refusal(error, requests.make) from error
+        raise raised from error
 
 
 async def serve(exchange: Exchange, app: Callable[[], Awaitable[None]], *, late: bool) -> None:
@@ -127,8 +147,9 @@ async def _served(exchange: Exchange, app: Callable[[], Awaitable[None]], *, lat
         return
     except BaseException as error:
         raised = await _left(exchange, error)
-        if isinstance(raised, Reject) and not exchange.started and _is_unknown(raised, exchange.scope):
-            raise refusal(raised, exchange.requests.make) from raised
+        answer = raised if exchange.started else _answer_for(raised, exchange.scope, exchange.requests.make)
+        if answer is not raised:
+            raise answer from raised
         if raised is error:
             raise
         raise raised from None
@@ -144,8 +165,24 @@ async def _left(exchange: Exchange, error: BaseException) -> BaseException:
     return error
 
 
-def _is_unknown(reject: Reject, scope: Scope) -> bool:
-    """Whether nothing in the application turns a rejection into a response."""
+def _answer_for(error: BaseException, scope: Scope, make: Refusal) -> BaseException:
+    """What becomes a response in place of a rejection, or of a group of nothing but rejections; otherwise the error."""
+    reject = _only_rejection(error)
+    if reject is None or (error is not reject and not _is_unknown(error, scope)):
+        return error
+    return refusal(reject, make) if _is_unknown(reject, scope) else reject
+
+
+def _only_rejection(error: BaseException) -> Reject | None:
+    """The first rejection of an exception that has nothing else in it, such as that of a task group."""
+    if isinstance(error, BaseExceptionGroup):
+        found = [_only_rejection(one) for one in cast("BaseExceptionGroup[BaseException]", error).exceptions]
+        return found[0] if all(found) else None
+    return error if isinstance(error, Reject) else None
+
+
+def _is_unknown(error: BaseException, scope: Scope) -> bool:
+    """Whether nothing in the application turns an exception into a response."""
     known: Any = scope.get("starlette.exception_handlers")
     handlers: Mapping[Any, Any] = known[0] if known else {}
-    return not any(cls in handlers for cls in type(reject).__mro__ if cls not in (Exception, object))
+    return not any(cls in handlers for cls in type(error).__mro__ if cls not in (Exception, object))
