@@ -248,6 +248,21 @@ def test_too_many_hooks_of_a_tenant_do_not_keep_a_set_from_applying(process: Pro
     assert len(applied.policies["acme"]) == 5
 
 
+def test_hooks_that_a_tenant_has_added_do_not_keep_the_operator_from_adding_some_for_it(process: Process) -> None:
+    process.apply(*(definition(f"theirs {number}", "nothing", tenant_id="acme") for number in range(20)))
+    with_more = "".join(
+        f"  - {{use: tool_policy, id: more{number}, tenant_id: acme, with: {{rules: [{{deny: [search]}}]}}}}\n"
+        for number in range(20)
+    )
+    process.path.write_text(OWN + with_more)
+    assert process.follower.reload()
+    changed = [definition(f"theirs {number}", "other", tenant_id="acme") for number in range(25)]
+    applied = process.apply(*changed, definition("gate", "refund"), version=2)
+    assert set(applied.missing) == {f"theirs {number}" for number in range(20, 25)}
+    with spanhook.context(tenant_id="acme"):
+        assert refused() == {"drop", "refund", "search"}
+
+
 def test_definitions_of_a_tenant_at_an_event_and_its_kind_count_together(process: Process) -> None:
     many = [
         definition(f"{event} {number}", "nothing", tenant_id="acme", event_type=event)

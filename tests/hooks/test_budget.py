@@ -464,6 +464,16 @@ def test_each_has_a_budget_of_its_own(per: Any, identity: dict[str, str], tmp_pa
     assert statuses == ["success", "success" if per == "run" else "rejected", "success"]
 
 
+@pytest.mark.parametrize("per", ["run", "session", "user", "tenant", "all"])
+def test_a_budget_of_a_tenant_has_nothing_in_common_with_one_for_all_of_the_same_name(per: Any, tmp_path: Path) -> None:
+    store = f"memory://{tmp_path}"
+    ours, theirs = Budget(per, tokens=1_500, store=store), Budget(per, tokens=1_500, store=store)
+    theirs.tenant_id = "acme"
+    with recorder(Hooks(ours, theirs)) as seen, spanhook.context(user_id="u", session_id="s"):
+        call()
+    assert [op.status for op in seen.operations] == ["success"]
+
+
 def test_whose_budget_it_is_may_have_to_be_known(tmp_path: Path) -> None:
     made = Budget("user", tokens=5_000, missing="refuse", store=f"memory://{tmp_path}")
     with recorder(made):

@@ -91,6 +91,19 @@ def test_each_has_a_rate_of_its_own(per: Any, identity: str, store: str) -> None
                 assert passed(3) == 2
 
 
+@pytest.mark.parametrize("per", [[], ["user"], ["tenant"], ["run", "tool"]])
+def test_a_limit_of_a_tenant_has_nothing_in_common_with_one_for_all_of_the_same_name(per: Any, redis_url: str) -> None:
+    ours, theirs = (limiting("2/hour", per, store=redis_url) for _ in range(2))
+    theirs.tenant_id = "acme"
+    with recorder(Hooks(ours, theirs)), spanhook.context(tenant_id="acme", user_id="u"):
+
+        @spanhook.agent("desk")
+        def desk() -> int:
+            return passed(3)
+
+        assert desk() == 2
+
+
 def test_runs_agents_tools_and_models_have_rates_of_their_own(store: str) -> None:
     @spanhook.tool
     def other() -> None: ...

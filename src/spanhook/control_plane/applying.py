@@ -86,6 +86,9 @@ class Applier:
             built, unusable = built_policies(self._follower.file, listed, before.policies.get(tenant, ()))
             policies[tenant] = built
             missing.update({_named(tenant, one): why for one, why in unusable.items()})
+        for _, _, several in _of_tenants(registry, policies):
+            for hook in several:
+                hook._last = True  # what a tenant has added decides behind what is for all tenants
         beyond = _beyond_limits(_of_tenants(registry, policies))
         missing.update(beyond)
         for name in beyond:
@@ -95,9 +98,6 @@ class Applier:
             for tenant, built in policies.items()
         }
         hooks = [registry.hooks, *(Hooks(*(one.hook for one in built)) for built in policies.values())]
-        for _, _, several in _of_tenants(registry, policies):
-            for hook in several:
-                hook._last = True  # what a tenant has added decides behind what is for all tenants
         self._activate(Applied(tuple(hooks), given, registry, policies, missing), given.settings)
         return self.now
 

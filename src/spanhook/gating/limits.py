@@ -36,15 +36,18 @@ class Limits:
     def check(self, bound: Iterable[Bound]) -> None:
         """Refuse more hooks for one event and tenant than there may be.
 
+        Those that a tenant has added itself count apart: it cannot keep others from adding some for it.
+
         Raises:
             ConfigurationError: There would be more.
         """
-        counts: Counter[tuple[str, str, str]] = Counter()
+        counts: Counter[tuple[str, str, str, bool]] = Counter()
         for one in bound:
             phase = {AFTER: "post", AFTER_NEXT: "post", ERROR: "error", WATCH: "watch"}.get(one.form, "pre")
             for kind in kinds() if "*" in one.kinds else one.kinds:
-                counts[kind, phase, one.tenant_id] += 1
-                if counts[kind, phase, one.tenant_id] > self.max_per_event:
+                key = kind, phase, one.tenant_id, one.hook._last
+                counts[key] += 1
+                if counts[key] > self.max_per_event:
                     whose = f"tenant {one.tenant_id!r}" if one.tenant_id else "system hooks"
                     raise ConfigurationError(
                         f"hook {one.name!r} is number {self.max_per_event + 1} on {kind}.{phase} for {whose}; "

@@ -173,10 +173,12 @@ class RateLimit(Hook):
         self._judge(await in_worker(self._counter.count, self._items, names))
 
     def _names(self, op: Operation) -> tuple[str, ...]:
-        """What is counted together. Users, sessions and runs of different tenants are different ones."""
+        """What is counted together. Users, sessions and runs of different tenants are different ones. A limit of a
+        tenant counts for itself, whatever limit has the same name.
+        """
         identity = op.identity
-        whose = identity.tenant_id if {"run", "session", "user"} & set(self._config.per) else self.tenant_id
-        kept = [self.name, op.mode, whose]
+        whose = (identity.tenant_id,) if {"run", "session", "user"} & set(self._config.per) else ()
+        kept = [self.name, op.mode, self.tenant_id, *whose]
         for per in self._config.per:
             value = _value(per, op, identity)
             if not value and self._config.missing == "refuse":

@@ -219,8 +219,8 @@ class Budget(Hook):
         return Amounts(tokens, -(-int(cost * NANO * 1000) // 1000))
 
     def _account(self, identity: Identity, mode: str, *, asking: bool = False) -> tuple[str, Period]:
-        """The account's name, and its period. Users, sessions and runs of different tenants are different ones, and so
-        are budgets of different tenants that have the same name.
+        """The account's name, and its period. Users, sessions and runs of different tenants are different ones. A
+        budget of a tenant has accounts of its own, whatever budget has the same name.
         """
         config = self._config
         whose = {
@@ -228,7 +228,7 @@ class Budget(Hook):
             "session": (identity.tenant_id, identity.session_id),
             "user": (identity.tenant_id, identity.user_id),
             "tenant": (identity.tenant_id,),
-            "all": (self.tenant_id,) if self.tenant_id else (),
+            "all": (),
         }[config.per]
         if whose and not whose[-1] and config.missing == "refuse" and not asking:
             raise Reject(
@@ -244,7 +244,8 @@ class Budget(Hook):
             config.window,
             period.name,
         ]
-        return ":".join(("budget", *(quote(part, safe="") for part in kept))), period
+        owner = f"@{quote(self.tenant_id, safe='')}" if self.tenant_id else ""
+        return ":".join((f"budget{owner}", *(quote(part, safe="") for part in kept))), period
 
     async def _reserve_elsewhere(self, reservation: Reservation, amounts: Amounts) -> None:
         self._judge(reservation, amounts, await in_worker(reservation.reserve, amounts, self._caps))
