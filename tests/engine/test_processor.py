@@ -1,5 +1,6 @@
 """Spans that other instrumentations open: hooks hear of them, and gate as far as they are let."""
 
+import threading
 from typing import Any
 
 import pytest
@@ -135,6 +136,38 @@ def test_a_retrieval_is_known_by_what_it_searches() -> None:
         [span] = seen.spans
     assert heard == ["KB1"]
     assert "spanhook.retriever.name" not in (span.attributes or {})
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_provider_that_another_thread_attaches_is_attached_when_the_call_returns(
+    fails: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reached, go_on = threading.Event(), threading.Event()
+
+    class Slow(TracerProvider):
+        def add_span_processor(self, span_processor: SpanProcessor) -> None:
+            if not reached.is_set():
+                reached.set()
+                go_on.wait(10)
+                if fails:
+                    raise ValueError("not now")
+            super().add_span_processor(span_processor)
+
+    def second() -> None:
+        attach(provider)
+        found.append(len(processors_of(provider)))
+
+    monkeypatch.setattr(internal, "report", lambda *_args, **_more: None)
+    provider, found = Slow(), list[int]()
+    threads = [threading.Thread(target=attach, args=(provider,)), threading.Thread(target=second)]
+    threads[0].start()
+    assert reached.wait(10)
+    threads[1].start()
+    threads[1].join(0.2)  # it waits for the first one
+    go_on.set()
+    for thread in threads:
+        thread.join(10)
+    assert found == [1]
 
 
 def test_a_provider_that_takes_no_processor_is_attached_later(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,13 +90,14 @@ def processors_of(provider: Any) -> list[SpanProcessor]:
 
 
 _attached = ByIdentity[TracerProvider, ForeignSpans]()
-_attaching = threading.Lock()
+_attaching = threading.RLock()
+"""Held until a provider has its processor: whoever attaches it then can rely on that. A provider may attach itself."""
 
 
 def _renew() -> None:
     """Replace the lock: a fork may have copied it while another thread held it."""
     global _attaching
-    _attaching = threading.Lock()
+    _attaching = threading.RLock()
 
 
 after_fork("processors", _renew)
@@ -116,11 +117,11 @@ def attach(provider: Any = None) -> None:
             known.on = True
             return
         made = _attached[provider] = ForeignSpans(provider, registry)
-    try:
-        provider.add_span_processor(made)
-    except Exception as error:
-        _attached.pop(provider)  # the next call tries again
-        internal.report("processor", error)
+        try:
+            provider.add_span_processor(made)
+        except Exception as error:
+            _attached.pop(provider)  # the next call tries again
+            internal.report("processor", error)
 
 
 def listening() -> Callable[[], None]:
