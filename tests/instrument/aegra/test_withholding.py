@@ -69,6 +69,21 @@ def test_a_thread_that_waits_for_a_person_still_waits(app: Application, how: str
     assert eventually(lambda: app.status(thread) == "idle")
 
 
+@pytest.mark.skipif(not has("api.event_streaming"), reason="this version of Aegra has no commands")
+def test_an_answer_that_names_no_assistant_resumes_that_of_the_run_that_waits(app: Application) -> None:
+    """Whatever was refused there since, with another one."""
+    thread = waiting(app)
+    other = app.post("/assistants", {"graph_id": "agent", "name": str(uuid4())}).json["assistant_id"]
+    refused = {**said("forbidden"), "assistant_id": other}
+    assert app.post(f"/threads/{thread}/runs", refused).status == 403
+    command = {"id": 1, "method": "input.respond", "params": {"response": "yes"}}
+    answer = app.post(f"/threads/{thread}/commands", command).json
+    assert answer["type"] == "success", answer
+    assistants = {one["run_id"]: one["assistant_id"] for one in runs(app, thread)}
+    assert len(set(assistants.values())) == 2
+    assert assistants[answer["result"]["run_id"]] != other
+
+
 def test_a_thread_with_another_run_stays_busy(app: Application) -> None:
     thread = app.thread()
     slow = app.post(f"/threads/{thread}/runs", said("slow")).json["run_id"]

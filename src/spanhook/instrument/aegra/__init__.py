@@ -32,6 +32,7 @@ QUEUED = (
     _block("services.cron_scheduler", "CronScheduler._fire_cron", "submitting:schedule", optional=True),
     _block("services.run_executor", "_stream_graph", "executing:execute"),
     _block("services.run_status", "finalize_run", "executing:finalize"),
+    _block("services.event_streaming.commands", "_thread_assistant_id", "recorded:resuming", optional=True),
     _STARTING,
     _ANSWERING,
 )

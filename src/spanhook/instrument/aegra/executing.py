@@ -11,7 +11,7 @@ from spanhook.errors import Reject
 from spanhook.instrument.aegra.admissions import admissions
 from spanhook.instrument.aegra.recorded import assistant_of
 from spanhook.instrument.aegra.run import RUN, run_of
-from spanhook.instrument.aegra.threads import status_without
+from spanhook.instrument.aegra.threads import mark_refused
 from spanhook.model import Args, Executing, Kwargs, Opening, asheds, first
 
 _ELSEWHERE = ("_lease_loss_cancellations", "_shutdown_cancellations")
@@ -98,7 +98,7 @@ async def finalize(
         return await wrapped(*args, **kwargs)
     _running.set(None)
     if run.refused:
-        before = await status_without(run.run_id, run.job.identity.thread_id)
+        before = await mark_refused(run.run_id, run.job.identity.thread_id)
         kwargs = {**kwargs, "thread_status": before, "error": run.refused}
     try:
         recorded = await wrapped(*args, **kwargs)

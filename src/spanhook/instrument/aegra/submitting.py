@@ -13,7 +13,7 @@ from spanhook.errors import Reject
 from spanhook.instrument.aegra.admissions import admissions
 from spanhook.instrument.aegra.recorded import assistant_of
 from spanhook.instrument.aegra.run import RUN, run_of
-from spanhook.instrument.aegra.threads import status_without
+from spanhook.instrument.aegra.threads import mark_refused
 from spanhook.instrument.aegra.withholding import Withheld, withheld
 from spanhook.model import Args, Kwargs, Opening, asheds, first
 
@@ -78,7 +78,7 @@ async def _refused(job: Any, held: Withheld | None, error: BaseException) -> Non
 async def _finalize(job: Any, status: str, error: str) -> None:
     """Record that a run has ended without having begun, which something else than Aegra has recorded and submitted."""
     identity = job.identity
-    before = await status_without(identity.run_id, identity.thread_id)
+    before = await mark_refused(identity.run_id, identity.thread_id)
     given: dict[str, Any] = {"status": status, "thread_status": before, "output": {}, "error": error}
     if "user_id" in signature(run_status.finalize_run).parameters:  # from 0.10 on
         given["user_id"] = job.user.identity

@@ -11,6 +11,8 @@ from sqlalchemy import select, update
 
 STATUS_BEFORE = "spanhook_thread_status"
 """Where the status of the thread before a run is kept with Aegra's own parameters of the run."""
+REFUSED = "spanhook_refused"
+"""Where these parameters say that the run has never begun."""
 
 
 class Thread(NamedTuple):
@@ -72,11 +74,18 @@ async def occupy(session: Any, thread_id: str, before: Thread, *, resuming: bool
     return now
 
 
-async def status_without(run_id: str, thread_id: str) -> str:
-    """The status of a thread if a run that was recorded there does not begin."""
+async def mark_refused(run_id: str, thread_id: str) -> str:
+    """Note that a run that is recorded does not begin.
+
+    Returns:
+        The status of its thread without it.
+    """
+    this = orm.Run.run_id == run_id
     async with orm._get_session_maker()() as session:
-        known = await session.scalar(select(orm.Run.execution_params).where(orm.Run.run_id == run_id))
-    before = (known or {}).get(STATUS_BEFORE, "busy")
+        known = await session.scalar(select(orm.Run.execution_params).where(this)) or {}
+        await session.execute(update(orm.Run).where(this).values(execution_params={**known, REFUSED: True}))
+        await session.commit()
+    before = known.get(STATUS_BEFORE, "busy")
     if before != "busy":
         return before
     # Another run was active then, and has changed the thread since.

@@ -15,7 +15,7 @@ import wrapt
 from aegra_api.core import orm
 
 from spanhook.copies import Copied
-from spanhook.instrument.aegra.threads import STATUS_BEFORE, Thread, look_up, occupy, resumes
+from spanhook.instrument.aegra.threads import REFUSED, STATUS_BEFORE, Thread, look_up, occupy, resumes
 from spanhook.model import Args, Kwargs, Opening, asheds
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ class Withheld:
             elif thread is None or thread.owner != (self.thread.owner if self.thread else run.user_id):
                 return
             run.status, run.error_message, run.output = status, reason, {}
+            run.execution_params = {**(run.execution_params or {}), REFUSED: True}
             run.updated_at = datetime.now(UTC)
             session.add(run)
             await session.commit()
