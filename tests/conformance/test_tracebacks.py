@@ -1,13 +1,16 @@
 """What an application prints of its errors is what it would have printed without us."""
 
+import asyncio
 import socket
 import traceback
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import openai
 import pytest
 
+import spanhook
 from spanhook import Hooks, Operation, Reject, Settings
 from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.testing import recorder
@@ -132,3 +135,34 @@ def test_frames_stay_for_who_asks() -> None:
         assert ours(raised(lambda: way(subject.make(Failing()))))
     with recorder(watching()):
         assert not ours(raised(lambda: way(subject.make(Failing()))))
+
+
+@dataclass(frozen=True)
+class Frozen(Exception):
+    """Its attributes cannot be assigned, and Python's own are attributes too."""
+
+    code: int = 7
+
+
+def test_an_error_that_cannot_be_changed_passes_as_it_is() -> None:
+    @spanhook.tool("fails")
+    def fails() -> None:
+        raise Frozen
+
+    @spanhook.tool("fails")
+    async def afails() -> None:
+        raise Frozen
+
+    @spanhook.tool("fails")
+    def streams() -> Iterator[int]:
+        yield 1
+        raise Frozen
+
+    def block() -> None:
+        with spanhook.operation("tool.execute", "fails"):
+            raise Frozen
+
+    with recorder(watching()):
+        for use in (fails, lambda: asyncio.run(afails()), lambda: list(streams()), block):
+            with pytest.raises(Frozen):
+                use()

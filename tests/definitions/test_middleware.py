@@ -310,6 +310,45 @@ def test_an_abort_of_middleware_that_then_fails_stands(event: str, failure: str)
     assert [one.decision for one in seen.operations[0].decisions] == ["reject"]
 
 
+@pytest.mark.parametrize("event", ["tool.execute.pre", "tool.execute"])
+@pytest.mark.parametrize("value", [Reject, Reject("not today")], ids=["class", "instance"])
+def test_middleware_that_returns_a_refusal_refuses(way: str, event: str, value: Any) -> None:
+    def returning(_context: HookContext, _call_next: CallNext) -> Any:
+        return value
+
+    async def waiting(_context: HookContext, _call_next: CallNext) -> Any:
+        return value
+
+    def answering(context: HookContext, _call_next: CallNext) -> HookContext:
+        context.result = value
+        return context
+
+    for run_by in (returning, waiting, answering):
+        log: list[str] = []
+        result, seen = searched(registered(Middleware(run_by, event)), way, log)
+        assert (result.status, log) == ("error", [])
+        assert [one.decision for one in seen.operations[0].decisions] == ["reject"]
+
+
+class Neither:
+    """Neither true nor false, as an array with several items."""
+
+    def __bool__(self) -> bool:
+        raise ValueError("the truth value of an array is ambiguous")
+
+
+@pytest.mark.parametrize("event", ["tool.execute.pre", "tool.execute"])
+def test_an_abort_that_is_neither_true_nor_false_refuses(way: str, event: str) -> None:
+    def neither(context: HookContext, _call_next: CallNext) -> HookContext:
+        odd: Any = Neither()
+        context.abort = context.abort_reason = odd
+        return context
+
+    log: list[str] = []
+    result, _ = searched(registered(Middleware(neither, event)), way, log)
+    assert (result.status, log) == ("error", [])
+
+
 @pytest.mark.parametrize("fail_mode", ["open", "closed"])
 @pytest.mark.parametrize("event", ["tool.execute.pre", "tool.execute"])
 def test_what_follows_runs_although_middleware_does_not_call_it(event: str, fail_mode: str) -> None:

@@ -4,12 +4,14 @@ import asyncio
 import http
 import logging
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import pytest
 
 import spanhook
 from spanhook import Hooks, Operation, Reject
+from spanhook.gating import Windowed
 from spanhook.model import joined
 from spanhook.testing import recorder
 
@@ -228,20 +230,133 @@ def test_a_hook_takes_a_refusal_back() -> None:
     assert ran == [1]
 
 
-def test_a_hook_that_returns_the_class_of_a_refusal_refuses() -> None:
-    hooks, ran = Hooks(), list[int]()
-
+def returning_before(hooks: Hooks, value: Any) -> None:
     @hooks.before("tool.execute", priority=100)
     def gate(_op: Operation) -> Any:
-        return Reject
+        return value
+
+
+def responding(hooks: Hooks, value: Any) -> None:
+    @hooks.before("tool.execute", priority=100)
+    def gate(op: Operation) -> None:
+        op.respond(value)
+
+
+def returning_in_place_of_a_yield(hooks: Hooks, value: Any) -> None:
+    @hooks.around("tool.execute", priority=100)
+    def gate(op: Operation) -> Iterator[None]:
+        if op.name:
+            return value
+        yield
+
+
+def returning_without_the_call(hooks: Hooks, value: Any) -> None:
+    @hooks.around("tool.execute", priority=100)
+    async def gate(_op: Operation, _call_next: Callable[[], Awaitable[Any]]) -> Any:
+        return value
+
+
+def returning_after(hooks: Hooks, value: Any) -> None:
+    @hooks.after("tool.execute")
+    def gate(_op: Operation) -> Any:
+        return value
+
+
+def returning_after_waiting(hooks: Hooks, value: Any) -> None:
+    @hooks.after("tool.execute")
+    async def gate(_op: Operation) -> Any:
+        await asyncio.sleep(0)
+        return value
+
+
+def returning_in_a_worker(hooks: Hooks, value: Any) -> None:
+    @hooks.after("tool.execute", blocking=True)
+    def gate(_op: Operation) -> Any:
+        return value
+
+
+def returning_after_a_yield(hooks: Hooks, value: Any) -> None:
+    @hooks.around("tool.execute", priority=100)
+    def gate(_op: Operation) -> Iterator[None]:
+        yield
+        return value
+
+
+def returning_after_the_call(hooks: Hooks, value: Any) -> None:
+    @hooks.around("tool.execute", priority=100)
+    async def gate(_op: Operation, call_next: Callable[[], Awaitable[Any]]) -> Any:
+        await call_next()
+        return value
+
+
+REFUSING = (returning_before, responding, returning_in_place_of_a_yield, returning_without_the_call)
+WITHHOLDING = (
+    returning_after,
+    returning_after_waiting,
+    returning_in_a_worker,
+    returning_after_a_yield,
+    returning_after_the_call,
+)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("value", [Reject, Reject("no"), Succeeds("no")], ids=["class", "instance", "mistaken"])
+@pytest.mark.parametrize("form", [*REFUSING, *WITHHOLDING], ids=lambda form: form.__name__)
+def test_a_refusal_that_is_returned_refuses(form: Callable[[Hooks, Any], None], value: Any, is_async: bool) -> None:
+    hooks, ran = Hooks(), list[int]()
+    form(hooks, value)
 
     @spanhook.tool("pay")
-    def pay() -> None:
+    def pay() -> str:
         ran.append(1)
+        return "secret"
 
-    with recorder(hooks), pytest.raises(Reject):
-        pay()
-    assert not ran
+    @spanhook.tool("pay")
+    async def apay() -> str:
+        ran.append(1)
+        return "secret"
+
+    with recorder(hooks) as seen, pytest.raises(Reject):
+        asyncio.run(apay()) if is_async else pay()
+    assert ran == ([] if form in REFUSING else [1])
+    assert [one.decision for op in seen.operations for one in op.decisions] == ["reject"]
+
+
+def test_text_of_a_stream_for_which_a_refusal_is_returned_does_not_go_out() -> None:
+    def text(_text: str) -> Any:
+        return Reject("no")
+
+    with pytest.raises(Reject):
+        Windowed(text, 0).feed("secret")
+
+
+@dataclass(frozen=True)
+class Frozen(Reject):
+    """Cannot be given a traceback, a cause or a context by assignment."""
+
+    reason: str = "no"
+
+
+def test_a_refusal_that_cannot_be_changed_refuses_as_it_is() -> None:
+    refuse = Frozen()
+
+    @spanhook.tool("pay")
+    def pay() -> None: ...
+
+    hooks = Hooks()
+
+    @hooks.before("tool.execute", priority=100)
+    def gate(_op: Operation) -> None:
+        try:
+            raise refuse
+        finally:
+            raise ConnectionError("the audit log is down")
+
+    for _ in range(2):
+        with recorder(hooks), pytest.raises(Reject) as raised:
+            pay()
+        assert raised.value.reason == "no"
+        assert refuse.__context__ is None
 
 
 @pytest.mark.parametrize("is_async", [False, True])

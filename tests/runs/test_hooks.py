@@ -135,6 +135,21 @@ def test_what_a_hook_returns_is_ignored(kind: str) -> None:
     assert (seen.operations[0].status, seen.operations[0].decisions) == ("success", ())
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("value", [RejectRun, RejectRun("no"), Reject("no")], ids=["class", "instance", "plain"])
+@pytest.mark.parametrize("form", ["sync", "async"])
+def test_a_refusal_that_before_run_returns_refuses_the_run(kind: str, value: Any, form: str) -> None:
+    hooks, ran = RunHooks(), list[int]()
+
+    async def waits(ctx: RunContext) -> Any:
+        return value
+
+    hooks.before_run(waits if form == "async" else lambda ctx: value)
+    with recorder(hooks), pytest.raises(RejectRun):
+        run(kind, lambda: ran.append(1))
+    assert not ran
+
+
 def test_hooks_are_taken_out_again() -> None:
     hooks = RunHooks()
     noted = noting(hooks)

@@ -21,7 +21,7 @@ from spanhook.definitions.contexts import (
 )
 from spanhook.definitions.requests import RequestHookContext
 from spanhook.errors import ConfigurationError, HookError, Reject, TooLate
-from spanhook.gating import AFTER, AFTER_NEXT, BEFORE_NEXT, ERROR, WRAP
+from spanhook.gating import AFTER, AFTER_NEXT, BEFORE_NEXT, ERROR, WRAP, returned_refusal
 from spanhook.model import Operation
 
 CONTEXTS: dict[str, type[HookContext]] = {
@@ -60,7 +60,7 @@ class Middleware(Protocol):
                 plain ``def``.
 
         Returns:
-            The context.
+            The context. A ``Reject`` counts as raised.
 
         Raises:
             Reject: To refuse the operation, like ``abort``. With any other exception, the hook has failed.
@@ -161,7 +161,7 @@ class Execution:
         if self.called:
             raise HookError("call_next() was called twice; call it once at most")
         self.context = context
-        if context.abort or self._rest is None:
+        if _is_aborted(context) or self._rest is None:
             return context
         self.called = True
         context._apply(op)
@@ -191,7 +191,7 @@ class Execution:
     def refusal(self) -> Exception | None:
         """The refusal that the middleware has decided on, if it has."""
         context = self.context
-        return _abort(context) if context.abort and not context._refused else None
+        return _abort(context) if not context._refused and _is_aborted(context) else None
 
 
 class GoingOn:
@@ -209,6 +209,9 @@ class GoingOn:
 def _checked(given: Any, context: HookContext, what: str) -> HookContext:
     if given is None or given is context:
         return context
+    refusal = returned_refusal(given)
+    if refusal is not None:
+        raise refusal
     if not isinstance(given, HookContext):
         raise HookError(f"{what} a {type(given).__name__}; expected the context that the hook received")
     if not given._given:  # created by `dataclasses.replace`
@@ -216,8 +219,17 @@ def _checked(given: Any, context: HookContext, what: str) -> HookContext:
     return given
 
 
+def _is_aborted(context: HookContext) -> bool:
+    """Whether ``abort`` is set. A value that is neither true nor false, such as an array, counts as set."""
+    try:
+        return bool(context.abort)
+    except Exception:
+        return True
+
+
 def _abort(context: HookContext) -> Exception:
-    reason = context.abort_reason or "Aborted by a hook"
+    given: Any = context.abort_reason
+    reason = "Aborted by a hook" if given is None or (isinstance(given, str) and not given) else given
     if not context.can_undo:
         return TooLate(reason)
     return HookAbortError(reason, status_code=context.status_of_abort)

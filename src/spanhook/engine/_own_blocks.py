@@ -223,7 +223,7 @@ def raise_outcome(op: Record, error: BaseException | None, before: BaseException
         outcome(op)
     except BaseException as raised:
         if raised is error:
-            raised.__traceback__ = trace
+            BaseException.with_traceback(raised, trace)
             return
         shed(raised)
         raise

@@ -167,7 +167,7 @@ def outcome(op: Record) -> Any:
     try:
         raise error
     finally:
-        error.__context__ = context
+        object.__setattr__(error, "__context__", context)  # assigning it fails for frozen dataclasses
         del error, op
 
 

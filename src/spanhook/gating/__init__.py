@@ -5,7 +5,7 @@ from spanhook.gating._asking import Waiting
 from spanhook.gating._charges import Charge, get_charge
 from spanhook.gating._checking import check_signature, time_limit
 from spanhook.gating._decisions import unanswered
-from spanhook.gating._refusals import again
+from spanhook.gating._refusals import again, returned_refusal
 from spanhook.gating._topics import parse_event
 from spanhook.gating._waiting import Told, tell_waiting, waiting
 from spanhook.gating.auditing import Auditor, in_shadow, tell_decided, tell_ended
@@ -150,6 +150,7 @@ __all__ = [
     "references",
     "renewed_after_fork",
     "report_loosened",
+    "returned_refusal",
     "set_up",
     "tell_decided",
     "tell_ended",

@@ -4,12 +4,13 @@ The call's outcome is in ``op.result`` and ``op.error``; nothing is raised here,
 """
 
 from collections.abc import Coroutine
-from typing import Any, cast
+from typing import Any
 
-from spanhook.errors import HookError, Reject
+from spanhook.errors import HookError
 from spanhook.gating._decisions import Verdicts
 from spanhook.gating._nesting import nest
 from spanhook.gating._pieces import Pieces, as_is, meant
+from spanhook.gating._refusals import returned_refusal
 from spanhook.gating.binding import BEFORE_NEXT, Bound
 from spanhook.gating.listener import Tally
 from spanhook.gating.plan import Plan
@@ -107,9 +108,8 @@ class Asking(Pieces):
         if value is not None and hasattr(value, "__await__"):
             value, error, spent = await self.waited(bound, view, as_is, value)
         if error is None and value is not None:
-            if isinstance(value, type) and issubclass(cast("type[Any]", value), Reject):
-                value = value()
-            error = value if isinstance(value, Reject) else HookError(_RETURNED.format(type(value).__name__))
+            refusal = returned_refusal(value)
+            error = HookError(_RETURNED.format(type(value).__name__)) if refusal is None else refusal
         if error is not None:
             self.verdicts.failed(bound, meant(error), spent)
         elif view._changed:

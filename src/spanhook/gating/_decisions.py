@@ -10,7 +10,7 @@ from spanhook.diagnostics import log
 from spanhook.errors import HookError, Reject, TimedOut, TooLate
 from spanhook.gating._overdue import duration, overran, overrun
 from spanhook.gating._pieces import Pieces
-from spanhook.gating._refusals import own, refusal_in
+from spanhook.gating._refusals import own, refusal_in, returned_refusal
 from spanhook.gating.binding import Bound
 from spanhook.gating.control_flow import control
 from spanhook.gating.listener import Tally
@@ -86,7 +86,10 @@ class Verdicts:
 
     def answer(self, bound: Bound, value: Any, spent: int, reason: str = "") -> None:
         """Answer with ``value`` instead of the call; the gates that follow still run."""
-        op = self._op
+        op, refusal = self._op, returned_refusal(value)
+        if refusal is not None:
+            self.failed(bound, refusal, spent)
+            return
         try:
             value = copied(value)
             op.result = op.adapter.answer(op.instance, op.args, op.kwargs, value)
@@ -108,7 +111,10 @@ class Verdicts:
 
     def replace(self, bound: Bound, value: Any, spent: int, reason: str = "") -> None:
         """Replace what the call returned or raised with ``value``, where that is allowed."""
-        op = self._op
+        op, refusal = self._op, returned_refusal(value)
+        if refusal is not None:
+            self.failed(bound, refusal, spent, keep=op.error is not None)
+            return
         try:
             if op.kind not in REPLACEABLE:
                 raise HookError(f"results of {op.kind} are read-only")

@@ -72,7 +72,8 @@ class Host:
             if isinstance(error, TimeoutError):
                 if not future.cancelled():
                     internal.counts["hook.hung"] += 1
-                raise refusal_in_thread(future, begun[0][1] if begun else None, view) or TimedOut() from None
+                refusal = refusal_in_thread(future, begun[0][1] if begun else None, view)
+                raise TimedOut() if refusal is None else refusal from None
             raise
 
     async def _worker(
@@ -125,7 +126,7 @@ class Host:
             refusal = await refusal_elsewhere(remote, view)
             if refusal is None and not isinstance(error, TimeoutError):
                 raise
-            raise refusal or TimedOut() from None
+            raise TimedOut() if refusal is None else refusal from None
         except BaseException:
             remote.cancel()
             view._locked = TIMED_OUT

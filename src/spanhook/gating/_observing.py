@@ -7,6 +7,7 @@ from spanhook.errors import FailedResult, Reject
 from spanhook.gating._asking import Asking
 from spanhook.gating._nesting import nest
 from spanhook.gating._pieces import as_is, meant
+from spanhook.gating._refusals import returned_refusal
 from spanhook.gating._together import together
 from spanhook.gating.binding import AFTER_NEXT, Bound
 from spanhook.gating.conclusion import conclude
@@ -82,9 +83,9 @@ class Observing(Asking):
                 view = Operation(op)
                 if bound.slow:
                     outcome = await self.waited(bound, view, bound.function, view)
-                    await self.settle_after(bound, view, None, *outcome[1:])
                 else:
-                    await self.settle_after(bound, view, *self.now(view, bound.function, view))
+                    outcome = self.now(view, bound.function, view)
+                await self.settle_after(bound, view, *outcome)
 
     async def _around_the_rest(self, bound: Bound) -> None:
         """Run a hook around those that follow it."""
@@ -102,7 +103,9 @@ class Observing(Asking):
     ) -> None:
         """Wait for what a hook returned, if it must be waited for, and act on what it did."""
         if value is not None and hasattr(value, "__await__"):
-            _, error, spent = await self.waited(bound, view, as_is, value)
+            value, error, spent = await self.waited(bound, view, as_is, value)
+        if error is None:
+            error = returned_refusal(value)
         if error is not None:
             self.verdicts.failed(bound, meant(error), spent)
         elif view._answered:

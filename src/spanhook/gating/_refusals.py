@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from functools import partial
 from traceback import walk_tb
 from types import FrameType
-from typing import cast
+from typing import Any, cast
 
 from spanhook.errors import Reject, unmade
 from spanhook.mending import mend
-from spanhook.model import copied_error
+from spanhook.model import copied_error, without_circumstances
 
 _raised: dict[int, weakref.ref[Reject]] = {}
 """Refusals that hooks have raised and that are still alive, by id."""
@@ -26,10 +26,10 @@ def own(reject: Reject) -> Reject:
         return mended(reject)
     known = id(reject)
     if known in _raised:
-        twin.__traceback__ = twin.__cause__ = twin.__context__ = None
+        without_circumstances(twin)
     else:
         _raised[known] = weakref.ref(reject, partial(_raised.pop, known))  # of C, as an interrupt in it would be lost
-    reject.__traceback__ = reject.__cause__ = reject.__context__ = None
+    without_circumstances(reject)
     return mended(twin)
 
 
@@ -38,7 +38,7 @@ def again(reject: Reject) -> Reject:
     twin = copied_error(reject)
     if twin is reject or not isinstance(twin, Reject):
         return reject
-    twin.__traceback__ = twin.__cause__ = twin.__context__ = None
+    without_circumstances(twin)
     return twin
 
 
@@ -56,6 +56,13 @@ def mended(reject: Reject) -> Reject:
     except Exception:
         return unmade(Reject, next((text for text in reject.args if isinstance(text, str)), Reject.reason))
     return reject
+
+
+def returned_refusal(value: Any) -> Reject | None:
+    """The refusal that a hook has returned, or answered with, instead of raising it."""
+    if isinstance(value, type) and issubclass(cast("type[Any]", value), Reject):
+        value = value()
+    return value if isinstance(value, Reject) else None
 
 
 def refusal_in(error: BaseException) -> Reject | None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from spanhook.gating._hosts import asynchronous
 from spanhook.gating._pieces import Outcome, Pieces, meant, sealed
+from spanhook.gating._refusals import returned_refusal
 from spanhook.gating.binding import Bound
 from spanhook.model import Operation, clock, current
 
@@ -34,15 +35,16 @@ async def together(pieces: Pieces, wanted: Sequence[Bound]) -> list[Done]:
 
 async def _run(pieces: Pieces, bound: Bound, view: Operation) -> Outcome:
     current.set(pieces)
-    error: BaseException | None = None
+    value = error = None
     started = clock.now()
     try:
         if bound.blocking:
-            _, error = await asynchronous.blocking(view, bound.timeout_ns, bound.function, (view,))
+            value, error = await asynchronous.blocking(view, bound.timeout_ns, bound.function, (view,))
         else:
             value = bound.function(view)
             if value is not None and hasattr(value, "__await__"):
-                await asynchronous.settle(view, bound.timeout_ns, value)
+                value = await asynchronous.settle(view, bound.timeout_ns, value)
+        error = returned_refusal(value) if error is None else error
     except Exception as raised:
         error = raised
     except asyncio.CancelledError as raised:

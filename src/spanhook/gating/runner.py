@@ -266,7 +266,7 @@ class Runner(Observing):
                         return self._observe(self.settle_after(bound, view, None, raised, now() - started))
                     ended = now()
                     view._locked = RETURNED
-                    if view._changed or ended - started > limit or (value is not None and hasattr(value, "__await__")):
+                    if value is not None or view._changed or ended - started > limit:
                         return self._observe(self.settle_after(bound, view, value, None, ended - started))
                     cells[slot] += 1
                     cells[slot + 1] += ended - started

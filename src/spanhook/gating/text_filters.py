@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from spanhook.errors import HookError
+from spanhook.gating._refusals import returned_refusal
 
 MOST = 65_536
 """The most characters that are held back."""
@@ -74,7 +75,9 @@ class Windowed:
     def _asked(self, text: str) -> str:
         made = self._function(text)
         if not isinstance(made, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise HookError(f"text() returned a {type(made).__name__}, expected the text as it may go out")
+            refusal = returned_refusal(made)
+            wrong = HookError(f"text() returned a {type(made).__name__}, expected the text as it may go out")
+            raise wrong if refusal is None else refusal
         return made
 
     def _cuts(self, limit: int) -> list[int]:

@@ -62,7 +62,7 @@ class _Redirection:
         """
         trace = error.__traceback__
         if not frames.stay and trace is not None:
-            error.__traceback__ = trace.tb_next
+            BaseException.with_traceback(error, trace.tb_next)
             shed(error)
 
     def add(self, function: FunctionType, target: Target) -> None:

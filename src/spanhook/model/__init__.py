@@ -72,6 +72,7 @@ from spanhook.model.copying import (
     copied_model,
     copies,
     copies_models,
+    without_circumstances,
 )
 from spanhook.model.decision import DecisionRecord, HookMode
 from spanhook.model.definitions import tool_definitions
@@ -296,6 +297,7 @@ __all__ = [
     "view_of",
     "with_first",
     "with_texts",
+    "without_circumstances",
     "without_words",
     "words",
 ]

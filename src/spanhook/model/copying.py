@@ -169,6 +169,22 @@ def copied_dataclass(instance: Any) -> Any:
     return twin
 
 
+_CIRCUMSTANCES = ("__traceback__", "__cause__", "__context__", "__suppress_context__")
+"""Attributes that say how an exception came about; the last one is set by setting the cause."""
+
+
+def pass_circumstances(error: BaseException, other: BaseException) -> None:
+    """Give an exception the circumstances of another one. Assigning them would fail for frozen dataclasses."""
+    for name in _CIRCUMSTANCES:
+        _put(other, name, getattr(error, name))
+
+
+def without_circumstances(error: BaseException) -> None:
+    """Remove an exception's traceback, cause and context, as if it had not been raised."""
+    for name in _CIRCUMSTANCES[:3]:
+        _put(error, name, None)
+
+
 def copied_error(error: BaseException) -> BaseException:
     """A copy of an exception with the same class, arguments, attributes, traceback and causes.
 
@@ -183,9 +199,7 @@ def copied_error(error: BaseException) -> BaseException:
         except Exception:  # noqa: S112 - the class is somebody else's; whatever it raises, the next way is tried
             continue
         if same:
-            twin.__traceback__ = error.__traceback__
-            twin.__cause__, twin.__context__ = error.__cause__, error.__context__
-            twin.__suppress_context__ = error.__suppress_context__
+            pass_circumstances(error, twin)
             return twin
     return error
 

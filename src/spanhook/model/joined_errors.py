@@ -4,6 +4,7 @@ from types import new_class
 from typing import Any
 
 from spanhook.errors import Reject, bare
+from spanhook.model.copying import pass_circumstances
 
 _MADE = "_spanhook_native"
 """The attribute of a class of rejections with the classes made of it; so they are freed with it."""
@@ -21,8 +22,7 @@ def joined(reject: Reject, own: BaseException) -> Reject:
     made = bare(cls, reject.args)
     vars(made).update(vars(own))
     made.__setstate__(reject.__getstate__())
-    made.__traceback__, made.__cause__ = reject.__traceback__, reject.__cause__
-    made.__context__, made.__suppress_context__ = reject.__context__, reject.__suppress_context__
+    pass_circumstances(reject, made)
     return made
 
 

@@ -42,7 +42,7 @@ def shed(error: BaseException) -> None:
             break
         trace = trace.tb_next
     if not frames.stay and (trace is not None or isinstance(error, SpanhookError)):
-        error.__traceback__ = trace
+        BaseException.with_traceback(error, trace)  # assigning it fails for frozen dataclasses
 
 
 def sheds(method: Callable[P, T]) -> Callable[P, T]:

@@ -8,7 +8,17 @@ from functools import wraps
 from typing import Any, TypeVar
 
 from spanhook.errors import ConfigurationError, HookError, Reject, TimedOut
-from spanhook.gating import AFTER, BEFORE, ERROR, FunctionHook, Hooks, Placed, check_signature, time_limit
+from spanhook.gating import (
+    AFTER,
+    BEFORE,
+    ERROR,
+    FunctionHook,
+    Hooks,
+    Placed,
+    check_signature,
+    returned_refusal,
+    time_limit,
+)
 from spanhook.model import Operation, copied_error
 from spanhook.runs.context import RunContext, context_of
 
@@ -170,7 +180,7 @@ def _gate(function: RunHook) -> Callable[[Operation], Any]:
             returned = function(context_of(op))
         except Reject as reject:
             raise _of_run(reject) from reject.__cause__
-        return _waited(returned, _of_run)
+        return _waited(returned, _of_run, _refuse_if_returned)
 
     return before
 
@@ -192,18 +202,26 @@ def _observer(function: RunHook) -> Callable[[Operation], Any]:
 _ADAPTED = {BEFORE: _gate, AFTER: _observer, ERROR: _observer}
 
 
-def _waited(returned: Any, instead: Callable[[Reject], Exception]) -> Awaitable[None] | None:
-    """An awaitable for what a hook returned, if it must be awaited; its value is ignored."""
+def _waited(
+    returned: Any, instead: Callable[[Reject], Exception], judge: Callable[[Any], None] = lambda _value: None
+) -> Awaitable[None] | None:
+    """An awaitable for what a hook returned, if it must be awaited; ``judge`` is called with the value."""
     if not hasattr(returned, "__await__"):
+        judge(returned)
         return None
 
     async def wait() -> None:
         try:
-            await returned
+            judge(await returned)
         except Reject as reject:
             raise instead(reject) from reject.__cause__
 
     return wait()
+
+
+def _refuse_if_returned(value: Any) -> None:
+    if (reject := returned_refusal(value)) is not None:
+        raise _of_run(reject)
 
 
 def _of_run(reject: Reject) -> Reject:
@@ -216,7 +234,7 @@ def _of_run(reject: Reject) -> Reject:
         return of_run
     twin = copied_error(reject)
     assert isinstance(twin, Reject)
-    twin.scope = "run"
+    object.__setattr__(twin, "scope", "run")  # assigning it fails for frozen dataclasses
     return twin
 
 
