@@ -1,14 +1,18 @@
 """What a change takes away from enforcement is named, and nothing else is."""
 
-from collections.abc import Mapping
-from typing import Any, Literal, get_origin
+from collections.abc import Iterator, Mapping
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 import pytest
+from pydantic import BaseModel
 
 from spanhook import Hook, Hooks, Operation, Reject
 from spanhook.gating import (
+    UNSET,
     Bound,
     Enforcement,
+    FailMode,
     Limits,
     Looser,
     compile_condition,
@@ -18,7 +22,7 @@ from spanhook.gating import (
     make,
     named,
 )
-from spanhook.settings import Mode
+from spanhook.settings import Mode, Settings
 
 
 def enforced(*hooks: Hook | Hooks, mode: Mode = "enforce", limits: Limits | None = None) -> Enforcement:
@@ -38,6 +42,16 @@ class Gate(Hook):
 
     def before(self, op: Operation) -> None:
         raise Reject(op.name)
+
+
+class Asks(Hook):
+    kinds = ("tool.execute",)
+    name = "gate"
+
+    def __init__(self, *, timeout: float | None = UNSET, fail_mode: FailMode) -> None:
+        self.timeout, self.fail_mode = timeout, fail_mode
+
+    async def before(self, op: Operation) -> None: ...
 
 
 class Answers(Gate):
@@ -120,6 +134,42 @@ def test_settings_of_all_hooks_count() -> None:
     assert loosened(enforced(gate, mode="off"), enforced()) == []
 
 
+def test_a_hook_in_shadow_enforced_nothing() -> None:
+    assert loosened(enforced(Gate(mode="shadow"), Gate(name="other")), enforced()) == ["hook 'other' is gone"]
+    assert loosened(enforced(Gate(mode="shadow")), enforced(Gate(mode="shadow", names={"a"}))) == []
+    assert loosened(enforced(Gate(), mode="shadow"), enforced(mode="shadow")) == []
+
+
+def test_less_time_counts_for_hooks_that_wait_and_fail_open() -> None:
+    change = ["hook 'gate': has less time, and fails open"]
+    longer, shorter = Asks(timeout=1.0, fail_mode="open"), Asks(timeout=0.1, fail_mode="open")
+    assert loosened(enforced(longer), enforced(shorter)) == change
+    assert loosened(enforced(shorter), enforced(longer)) == []
+    assert loosened(enforced(Asks(timeout=None, fail_mode="open")), enforced(longer)) == change
+    assert loosened(enforced(longer), enforced(Asks(timeout=0.1, fail_mode="closed"))) == []
+    unset = Asks(fail_mode="open")
+    assert loosened(enforced(unset), enforced(unset, limits=Limits(timeout_ns=1_000_000))) == change
+    plain = Gate(fail_mode="open")  # cannot be interrupted: its decision stands
+    assert loosened(enforced(plain), enforced(plain, limits=Limits(timeout_ns=1_000_000))) == []
+
+
+LAX: Mapping[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
+    "strict": ({"strict": True}, {"strict": False}, ["strict is false instead of true"]),
+    "allow": ({"strict": True}, {"strict": True, "allow": ["openai", "mcp"]}, ["allow also has mcp, openai"]),
+    "allow without strict": ({}, {"allow": ["openai"]}, []),
+    "baggage": ({}, {"trust_baggage": True}, ["trust_baggage is true instead of false"]),
+    "bodies": ({"max_request_body": 10}, {"max_request_body": 20}, ["max_request_body is 20 instead of 10"]),
+}
+
+
+@pytest.mark.parametrize("case", LAX)
+def test_settings_of_the_process_count(case: str) -> None:
+    before, now, changes = LAX[case]
+    was, becomes = Enforcement("enforce", (), Settings(**before)), Enforcement("enforce", (), Settings(**now))
+    assert loosened(was, becomes) == changes
+    assert loosened(becomes, was) == []
+
+
 SETTINGS: Mapping[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = {
     "default": (
         "tool_policy",
@@ -156,6 +206,36 @@ SETTINGS: Mapping[str, tuple[str, dict[str, Any], dict[str, Any], list[str]]] = 
         {"rules": [{"deny": ["a"]}, {"allow": ["*"]}], "default": "deny"},
         {"rules": [{"allow": ["*"]}, {"deny": ["a"]}], "default": "deny"},
         ["the rules are in another order"],
+    ),
+    "another order, and another reason": (
+        "tool_policy",
+        {"rules": [{"deny": ["a"]}, {"allow": ["*"]}]},
+        {"rules": [{"allow": ["*"]}, {"deny": ["a"], "reason": "no"}]},
+        ["the rules are in another order"],
+    ),
+    "another order of wildcards": (
+        "tool_policy",
+        {"rules": [{"allow": ["b"]}, {"deny": ["pay_*"]}, {"allow": ["pay_me"]}], "default": "deny"},
+        {"rules": [{"allow": ["b"]}, {"allow": ["pay_me"]}, {"deny": ["pay_*"]}], "default": "deny"},
+        ["the rules are in another order"],
+    ),
+    "a rate counted elsewhere": (
+        "rate_limit",
+        {"limit": "10/minute"},
+        {"limit": "10/minute", "store": "redis://127.0.0.1:1"},
+        ["store is another one, which has not counted what the one before has"],
+    ),
+    "a refusal that a person may lift": (
+        "remote_policy",
+        {"service": "opa", "url": "http://127.0.0.1/v1/data/a"},
+        {"service": "opa", "url": "http://127.0.0.1/v1/data/a", "approval": {}},
+        ["approval, which was not there, is there"],
+    ),
+    "a refusal that nobody need lift": (
+        "remote_policy",
+        {"service": "opa", "url": "http://127.0.0.1/v1/data/a", "approval": {"approvers": ["ann"]}},
+        {"service": "opa", "url": "http://127.0.0.1/v1/data/a", "approval": {"on_timeout": "allow"}},
+        ["approval.on_timeout is allow instead of deny", "approval.approvers is empty, which means all"],
     ),
     "a budget raised": (
         "budget",
@@ -230,6 +310,16 @@ def test_settings_that_let_more_pass_are_named(case: str) -> None:
         ("tool_policy", {"rules": [{"deny": ["a"], "when": "name == 'a'"}]}, {"rules": [{"deny": ["*"]}]}),
         ("tool_policy", {"rules": [{"deny": ["a"]}]}, {"rules": [{"deny": ["a"], "reason": "no"}]}),
         ("tool_policy", {"rules": [{"allow": ["a", "b"]}], "default": "deny"}, {"default": "deny"}),
+        (
+            "tool_policy",
+            {"rules": [{"deny": ["a"]}, {"allow": ["b"]}, {"deny": ["c"]}]},
+            {"rules": [{"deny": ["c"]}, {"allow": ["b"]}, {"deny": ["a"]}]},
+        ),
+        (
+            "remote_policy",
+            {"service": "opa", "url": "http://127.0.0.1/v1/data/a", "approval": {"on_timeout": "allow"}},
+            {"service": "opa", "url": "http://127.0.0.1/v1/data/a"},
+        ),
         ("budget", {"usd": 5}, {"usd": 4, "status_code": 503}),
         ("rate_limit", {"limit": "10/minute"}, {"limit": "5/minute; 3/hour"}),
         ("loop_guard", {"repeats": 3}, {"repeats": 2}),
@@ -258,8 +348,17 @@ def test_settings_with_several_values_say_which_of_them_let_more_pass() -> None:
         marked = handler_of(find(name))
         assert marked is not None
         fields: dict[str, Any] = {} if marked.config is None or name in OBSERVERS else marked.config.model_fields
-        for field, info in fields.items():
-            choices = info.annotation is bool or get_origin(info.annotation) is Literal
-            if choices and not any(isinstance(one, Looser) for one in info.metadata):
-                silent.append(f"{name}.{field}")
+        silent += (f"{name}.{field}" for field in silent_in(fields))
     assert silent == []
+
+
+def silent_in(fields: Mapping[str, Any]) -> Iterator[str]:
+    for field, info in fields.items():
+        is_union = get_origin(info.annotation) in (Union, UnionType)
+        kinds = get_args(info.annotation) if is_union else (info.annotation,)
+        choices = any(kind is bool or get_origin(kind) is Literal for kind in kinds)
+        if choices and not any(isinstance(one, Looser) for one in info.metadata):
+            yield field
+        for kind in kinds:
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                yield from (f"{field}.{inner}" for inner in silent_in(kind.model_fields))

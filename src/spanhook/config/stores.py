@@ -9,12 +9,11 @@ from pydantic import TypeAdapter, ValidationError
 from spanhook.config.models import Store, StoreFrom
 from spanhook.config.reading import Document
 from spanhook.errors import ConfigurationError, Mistake
+from spanhook.gating import STORE_ROLE
 from spanhook.store import parse_address
 
 DEFAULT = "default"
 MEMORY = "memory://"
-ROLE = "spanhook_store"
-"""The key of a field's ``json_schema_extra`` that has the name of the store to use unless one is set."""
 
 _STORE: TypeAdapter[Any] = TypeAdapter(Store)
 
@@ -61,7 +60,7 @@ class Stores:
         """
         fields: Mapping[str, Any] = getattr(config, "model_fields", {})
         extra: Any = getattr(fields.get("store"), "json_schema_extra", None) or {}
-        role: str | None = extra.get(ROLE)
+        role: str | None = extra.get(STORE_ROLE)
         given = settings.get("store")
         if role is None or not (given is None or isinstance(given, str)):
             return dict(settings)

@@ -52,7 +52,7 @@ from spanhook.gating.registry import Registry
 from spanhook.gating.renewal import renewed_after_fork
 from spanhook.gating.runner import Runner
 from spanhook.gating.shadow import Isolate, isolating
-from spanhook.gating.strictness import NEUTRAL, Looser
+from spanhook.gating.strictness import NEUTRAL, STORE_ROLE, Looser
 from spanhook.gating.subscription import Subscriber, Subscription, publish
 from spanhook.gating.tally import count_decision
 from spanhook.gating.text_filters import TextFilter, Windowed
@@ -68,6 +68,7 @@ __all__ = [
     "ERROR",
     "EXPECTED",
     "NEUTRAL",
+    "STORE_ROLE",
     "UNSET",
     "WATCH",
     "WRAP",

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from spanhook import semconv
@@ -11,7 +11,7 @@ from spanhook.gating.binding import WATCH, Bound
 from spanhook.gating.conditions import Condition
 from spanhook.gating.emitting import emit_event
 from spanhook.gating.strictness import loosened_settings
-from spanhook.settings import Mode
+from spanhook.settings import Mode, Settings
 
 Source = Literal["file", "control_plane", "definitions"]
 _FILTERS = (("kinds", "kinds"), ("names", "names"), ("models", "models"), ("agents", "agents"))
@@ -24,23 +24,26 @@ class Enforcement:
     Attributes:
         mode: The mode of all hooks.
         bound: The functions of the active hooks, with the limits of the settings applied.
+        settings: The settings of the process.
     """
 
     mode: Mode
     bound: tuple[Bound, ...]
+    settings: Settings = field(default_factory=Settings)
 
 
 def loosened(before: Enforcement, now: Enforcement) -> list[str]:
     """What is enforced less than before; empty if nothing is. Nothing of a call's content is in it.
 
     Hooks are compared by their id or name: a hook fewer, ``enforce`` to ``shadow`` or ``off``, failing open instead of
-    closed, fewer calls that it runs for, and settings of ready-made hooks that let more pass; see ``Looser``.
+    closed, fewer calls that it runs for, and settings of ready-made hooks that let more pass; see ``Looser``. A hook in
+    shadow mode enforced nothing.
     """
-    changes = list[str]()
-    if before.mode == "enforce" and now.mode != "enforce":
-        changes.append(f"mode is {now.mode} instead of enforce")
-    if before.mode == "off":
+    changes = list(_settings(before.settings, now.settings))
+    if before.mode != "enforce":
         return changes
+    if now.mode != "enforce":
+        changes.append(f"mode is {now.mode} instead of enforce")
     for hook, becomes in _pairs(before, now):
         if becomes is None:
             changes.append(f"{_named(hook)} is gone")
@@ -71,6 +74,19 @@ def report_loosened(source: Source, name: str, before: Enforcement, now: Enforce
         emit_event(semconv.EVENT_CONFIGURATION, about, warning=True)
     except Exception as error:
         internal.report("report.configuration", error, lost=1)
+
+
+def _settings(before: Settings, now: Settings) -> Iterator[str]:
+    """Settings that let more pass, whatever hooks there are."""
+    if before.strict and not now.strict:
+        yield "strict is false instead of true"
+    allowed = sorted(frozenset(now.allow) - frozenset(before.allow))
+    if before.strict and now.strict and allowed:
+        yield f"allow also has {', '.join(allowed)}"
+    if now.trust_baggage and not before.trust_baggage:
+        yield "trust_baggage is true instead of false"
+    if now.max_request_body > before.max_request_body:
+        yield f"max_request_body is {now.max_request_body} instead of {before.max_request_body}"
 
 
 Functions = Sequence[Bound]
@@ -113,7 +129,8 @@ def _named(hook: Functions) -> str:
 
 def _pairs(before: Enforcement, now: Enforcement) -> Iterator[tuple[Functions, Functions | None]]:
     """Each hook with what it has become: the same object, or else one with its id and tenant, its id, or its name."""
-    hooks, others = list(_hooks(before.bound)), list(_hooks(now.bound))
+    hooks = [hook for hook in _hooks(before.bound) if any(one.mode == "enforce" for one in hook)]
+    others = list(_hooks(now.bound))
     matches = dict[int, Functions]()
     for key in (_identity, _with_tenant, _id, _name):
         for index, hook in enumerate(hooks):
@@ -135,6 +152,8 @@ def _changes(hook: Functions, now: Functions) -> Iterator[str]:
             yield f"mode is {becomes.mode} instead of enforce"
         if before.closed and not becomes.closed:
             yield "fails open instead of closed"
+        if becomes.slow and not becomes.closed and _is_shorter(becomes.timeout_ns, before.timeout_ns):
+            yield "has less time, and fails open"
         if before.buffers and not (becomes.buffers or becomes.windows):
             yield "no longer holds streams back"
         yield from _narrowed(before, becomes)
@@ -157,6 +176,10 @@ def _narrowed(before: Bound, now: Bound) -> Iterator[str]:
         yield "runs for outermost operations only"
     if now.when is not None and not _is_same(before.when, now.when):
         yield "runs under a condition only" if before.when is None else "runs under another condition"
+
+
+def _is_shorter(now: int | None, before: int | None) -> bool:
+    return now is not None and (before is None or now < before)
 
 
 def _lost(before: frozenset[str] | None, now: frozenset[str] | None) -> list[str]:

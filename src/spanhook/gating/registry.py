@@ -255,7 +255,7 @@ class Registry:
     def enforcement(self) -> Enforcement:
         """What is enforced now."""
         with registering.lock:
-            return Enforcement(self.mode, tuple(self._ordered))
+            return Enforcement(self.mode, tuple(self._ordered), telemetry.settings)
 
     @property
     def hooks(self) -> list[Hook]:

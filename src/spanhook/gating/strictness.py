@@ -1,14 +1,14 @@
 """Which values of a ready-made hook's settings let more pass than others. It knows no hook.
 
 A ``Config`` says so where it declares a field, as in ``Annotated[int, Looser("higher")]``. Of other fields, a higher
-number and a missing item let more pass.
+number and a missing item let more pass; the fields of models inside are compared one by one.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
-Direction = Literal["higher", "lower", "more", "fewer", "neither"]
+Direction = Literal["higher", "lower", "more", "fewer", "present", "neither"]
 
 
 @dataclass(
@@ -19,8 +19,8 @@ class Looser:
 
     Attributes:
         by: ``"higher"`` or ``"lower"`` numbers, of which none at all lets most pass; ``"more"`` or ``"fewer"`` items;
-            ``"neither"``; the possible values, from strict to loose; or a function that takes the value before and the
-            one now, and gives what was taken away.
+            ``"present"``: a value where there was none; ``"neither"``; the possible values, from strict to loose; or a
+            function that takes the value before and the one now, and gives what was taken away.
         empty: With ``"more"`` and ``"fewer"``: whether no items stand for all.
     """
 
@@ -29,6 +29,8 @@ class Looser:
 
 
 NEUTRAL = Looser("neither")
+STORE_ROLE = "spanhook_store"
+"""The key of a field's ``json_schema_extra`` that has the name of the store to use unless one is set."""
 
 
 def loosened_settings(before: Any, now: Any) -> Iterator[str]:
@@ -38,13 +40,21 @@ def loosened_settings(before: Any, now: Any) -> Iterator[str]:
         before: The settings, a pydantic model.
         now: Other settings of the same model.
     """
-    fields: dict[str, Any] = cast("Any", type(before)).model_fields
+    fields = _fields(before)
     for name, field in fields.items():
         was, becomes = getattr(before, name), getattr(now, name)
         if was == becomes:
             continue
+        if _counts_in(field):
+            yield f"{name} is another one, which has not counted what the one before has"
+            continue
         looser = next((one for one in field.metadata if isinstance(one, Looser)), _usual(was, becomes))
-        if callable(looser.by):
+        if _fields(was) and type(was) is type(becomes):
+            yield from (f"{name}.{change}" for change in loosened_settings(was, becomes))
+        elif looser.by == "present":
+            if was is None:
+                yield f"{name}, which was not there, is there"
+        elif callable(looser.by):
             yield from looser.by(was, becomes)
         elif isinstance(looser.by, tuple):
             yield from _ordered(name, looser.by, was, becomes)
@@ -52,6 +62,17 @@ def loosened_settings(before: Any, now: Any) -> Iterator[str]:
             yield from _numbers(name, was, becomes, lower=looser.by == "lower")
         elif looser.by in ("more", "fewer"):
             yield from _items(name, was, becomes, looser)
+
+
+def _fields(model: Any) -> dict[str, Any]:
+    """The fields of a pydantic model by name; none of anything else."""
+    return cast("dict[str, Any]", getattr(cast("Any", type(model)), "model_fields", {}))
+
+
+def _counts_in(field: Any) -> bool:
+    """Whether a field names the store in which a hook counts."""
+    extra: Any = field.json_schema_extra
+    return isinstance(extra, dict) and cast("dict[str, Any]", extra).get(STORE_ROLE) == "counters"
 
 
 def _usual(was: Any, now: Any) -> Looser:

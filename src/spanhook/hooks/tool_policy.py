@@ -64,9 +64,22 @@ def _less_denied(before: Sequence[Rule], now: Sequence[Rule]) -> Iterator[str]:
     for number, rule in enumerate(now, 1):
         if rule.allow and not _is_covered(rule, rule.allow, [(one, one.allow) for one in before if one.allow]):
             yield f"rule {number} of {len(now)} allows what no rule allowed"
-    both = [one for one in before if one in now]
-    if both != [one for one in now if one in before]:
+    if any(_is_passed(number, before, now) for number, rule in enumerate(before) if rule.deny):
         yield "the rules are in another order"
+
+
+def _is_passed(number: int, before: Sequence[Rule], now: Sequence[Rule]) -> bool:
+    """Whether a rule that allows comes before one that denies, and did not."""
+    denying = before[number]
+    allowing = [(one, one.allow) for one in before if one.allow]
+    earlier = [(one, one.allow) for one in before[:number] if one.allow]
+    for tool in denying.deny or ():
+        places = (at for at, one in enumerate(now) if one.deny and _is_covered(denying, [tool], [(one, one.deny)]))
+        for rule in now[: next(places, 0)]:
+            same = [one for one in rule.allow or () if one == tool or _WILDCARD.search(one + tool)]
+            if _is_covered(rule, same, allowing) and not _is_covered(rule, same, earlier):
+                return True
+    return False
 
 
 def _is_covered(rule: Rule, tools: Sequence[str], others: Iterable[tuple[Rule, Sequence[str]]]) -> bool:
@@ -75,6 +88,7 @@ def _is_covered(rule: Rule, tools: Sequence[str], others: Iterable[tuple[Rule, S
     return all(any(tool in named or "*" in named for named in wide) for tool in tools)
 
 
+_WILDCARD = re.compile(r"[*?\[]")
 _FILTERS = ("tenants", "users", "agents", "when")
 
 

@@ -44,12 +44,16 @@ class Interceptor(SettingsModel):
 class Composition(SettingsModel):
     """How the verdicts of several interceptors become one."""
 
-    profile: Profile = Field(default="sequential/first_deny", description="The profile, as the contract names it.")
-    on_approval: Literal["stop", "resume"] | None = Field(
+    profile: Annotated[Profile, NEUTRAL] = Field(
+        default="sequential/first_deny", description="The profile, as the contract names it."
+    )
+    on_approval: Annotated[Literal["stop", "resume"] | None, Looser(("resume", "stop"))] = Field(
         default=None, description="With first_deny: what follows an approval."
     )
-    on_disagreement: Synthesized | None = Field(default=None, description="With unanimous: what a disagreement is.")
-    on_transform_conflict: Synthesized | None = Field(
+    on_disagreement: Annotated[Synthesized | None, Looser(("deny", "approval"))] = Field(
+        default=None, description="With unanimous: what a disagreement is."
+    )
+    on_transform_conflict: Annotated[Synthesized | None, Looser(("deny", "approval"))] = Field(
         default=None, description="With a parallel profile: what two changes of the same are."
     )
 
@@ -70,12 +74,11 @@ class Config(SettingsModel):
     timeout: Annotated[float | None, NEUTRAL] = Field(
         default=5, gt=0, le=3600, description="Seconds for each interceptor and resolver that is asynchronous."
     )
-    approval: Annotated[Any, WithJsonSchema({"anyOf": [_OBJECT, Asking.model_json_schema(), {"type": "null"}]})] = (
-        Field(
-            default=None,
-            description="Who may lift denials that say so: a resolver, or settings of approval.",
-        )
-    )
+    approval: Annotated[
+        Any,
+        WithJsonSchema({"anyOf": [_OBJECT, Asking.model_json_schema(), {"type": "null"}]}),
+        Looser("present"),
+    ] = Field(default=None, description="Who may lift denials that say so: a resolver, or settings of approval.")
     store: str = Field(
         default="memory://",
         description="Where requests for approval are kept: memory://, sqlite:///FILE or redis://HOST, or a store.",

@@ -74,7 +74,7 @@ class Config(SettingsModel):
     data: str = Field(default="", description="A file with Cedar's entities or Rego's data, as JSON.")
     cedar_schema: str = Field(default="", description="A file with Cedar's schema.")
     query: str = Field(default="", max_length=1000, description="What is asked in Rego, such as data.agents.allow.")
-    approval: Asking | None = Field(
+    approval: Annotated[Asking | None, Looser("present")] = Field(
         default=None, description="How a person is asked if the policy says so; without it, such a call is refused."
     )
     store: str = Field(
