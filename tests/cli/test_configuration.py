@@ -54,7 +54,7 @@ def test_check_prints_every_mistake_with_its_line(folder: Folder) -> None:
 def test_check_takes_the_file_of_the_folder(folder: Folder) -> None:
     ran = folder.here("config", "check")
 
-    assert (ran.returncode, ran.stdout) == (0, f"{folder.path}/spanhook.yaml: no mistakes\n")
+    assert (ran.returncode, ran.stdout) == (0, "spanhook.yaml: no mistakes\n")
 
 
 def test_check_notes_that_there_is_no_end_mark(folder: Folder) -> None:
@@ -131,14 +131,17 @@ def test_check_as_json(folder: Folder) -> None:
     [
         (None, "the configuration file 'nope.yaml' does not exist; correct the path\n"),
         ("a: [", "nope.yaml:1: is not valid YAML: "),
-        ("version: 1\nhooks:\n  path: gone.py:hooks\n", "nope.yaml:3: hooks.path: '"),
+        (
+            "version: 1\nhooks:\n  path: ./gone.py:hooks\n",
+            "nope.yaml:3: hooks.path: 'gone.py:hooks': the file gone.py does not exist; correct the path\n",
+        ),
         (
             "settings: {mode: shadow}",
             "nope.yaml:1: settings.mode: unknown key; it is not a setting: write it at the top level of the file\n",
         ),
         (
             "settings:\n  definitions_dir: gone\n",
-            "nope.yaml:2: settings.definitions_dir: hook definitions: the directory '{here}gone' does not exist",
+            "nope.yaml:2: settings.definitions_dir: hook definitions: the directory 'gone' does not exist",
         ),
     ],
 )
@@ -149,13 +152,34 @@ def test_check_of_a_file_that_cannot_be_read(folder: Folder, text: str | None, t
     ran = folder.here("config", "check", "nope.yaml")
 
     assert (ran.returncode, ran.stderr) == (2, "")
-    assert ran.stdout.startswith(told.replace("{here}", f"{folder.path}/"))
+    assert ran.stdout.startswith(told)
 
 
 def test_check_without_a_file(tmp_path: Path) -> None:
     ran = Folder(tmp_path).here("config", "check")
 
     assert (ran.returncode, ran.stdout) == (2, "there is no spanhook.yaml in the working directory; name a file\n")
+
+
+def test_check_names_functions_that_do_not_exist(folder: Folder) -> None:
+    (folder.path / "shop").mkdir()
+    folder.file("shop/__init__.py", "raise SystemExit(7)")
+    folder.file("shop/till.py", "def charge(): ...\n\n\nclass Till:\n    def open(self): ...\n")
+    tools = '["shop.till:charge", "shop.till:chrage", "shop.till:Till.opne", "shop.tlil:charge", "elsewhere.x:charge"]'
+    folder.file("spanhook.yaml", f"bind:\n  tools: {tools}\nmode: of\n...\n")
+
+    ran = folder.here("config", "check")
+
+    elsewhere = "if the application finds it elsewhere, set PYTHONPATH"
+    assert ran.returncode == 2
+    assert ran.stdout.splitlines() == [
+        "spanhook.yaml:2: bind.tools[1]: shop.till:chrage: shop.till has no chrage",
+        "spanhook.yaml:2: bind.tools[2]: shop.till:Till.opne: Till of shop.till has no opne",
+        f"spanhook.yaml:2: bind.tools[3]: shop.tlil:charge: the module shop.tlil does not exist; {elsewhere}",
+        "spanhook.yaml:3: mode: 'of': expected 'enforce', 'shadow' or 'off'",
+    ]
+    note = "functions under bind were not checked, since their packages are not here: elsewhere"
+    assert ran.stderr == f"spanhook.yaml: note: {note}\n"
 
 
 def test_check_does_not_load_hooks(folder: Folder) -> None:

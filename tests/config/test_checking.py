@@ -93,6 +93,20 @@ def test_a_text_where_keys_are_expected_is_shown_with_its_key(write: Write) -> N
     ]
 
 
+def test_keys_that_are_expected_are_shown_with_an_example(write: Write) -> None:
+    example = 'bind: {tools: ["my.agent:Shell.execute"]}'
+    assert mistakes(write("bind: [my.agent:search]\nsettings: []\n")) == [
+        f"spanhook.yaml:1: bind: ['my.agent:search']: expected keys and values, such as {example}",
+        "spanhook.yaml:2: settings: []: expected keys and values, such as settings: {steps: ...}",
+    ]
+
+
+def test_a_value_is_quoted_once(write: Write) -> None:
+    text = "policies:\n  - {use: budget, id: a, with: {usd: 1, per: tenant, window: day, time_zone: Mars}}\n"
+    (wrong,) = mistakes(write(text))
+    assert "with.time_zone: 'Mars' is not a known time zone; write one like" in wrong
+
+
 def test_settings_stand_under_those_that_are_given(write: Write) -> None:
     write(HOOKS, "hooks.py")
     file = read_file(write(FULL))
@@ -246,7 +260,7 @@ TOLD = """
     spanhook.yaml:39: policies[6].id: 'f g': expected up to 100 letters, digits and any of _ . : / -, and no other character
     spanhook.yaml:40: policies[6].timeout: -1: expected a number greater than 0
     spanhook.yaml:41: policies[7].with: hook 'Broken' cannot be made: no such socket
-    spanhook.yaml:43: policies[8]: 'watch': expected keys and values
+    spanhook.yaml:43: policies[8]: 'watch': expected keys and values, such as {{use: ...}}
     spanhook.yaml:46: policies[9].with: hook 'Watch' takes no settings, but was given 'x'
     spanhook.yaml:47: policies[10].use: missing; add use: ...
     spanhook.yaml:50: policies[11].events[0]: deny runs on tool.execute only, not on llm.call; remove it

@@ -4,19 +4,23 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from typing import Any, NamedTuple, cast
 
 from spanhook.bootstrap import Wanted, read_environment
 from spanhook.config import (
     END_MARK,
     ConfigurationFile,
+    Document,
+    check_functions,
     lacks_end_mark,
     load_file,
     locate,
     locate_aegra,
+    read_document,
     read_file,
     schema,
+    shown,
 )
 from spanhook.errors import ConfigurationError, ConfigurationFileError, Mistake
 from spanhook.settings import CONTENT_VARIABLE, Settings
@@ -84,7 +88,7 @@ def init(path: str) -> int:
 
 
 def check(path: str | None, as_json: bool) -> int:
-    """Print every mistake in a configuration file and in the definitions that it names.
+    """Print every mistake in a configuration file, in the definitions that it names, and in names of functions.
 
     Notes go to standard error.
 
@@ -95,20 +99,23 @@ def check(path: str | None, as_json: bool) -> int:
     Returns:
         The exit code: 0 if it can be used, 2 if not.
     """
-    mistakes: tuple[Mistake, ...] = ()
+    mistakes = list[Mistake]()
     try:
         path = path or locate(os.getcwd()) or locate_aegra(os.getcwd(), os.environ)
         if not path:
             raise ConfigurationError("there is no spanhook.yaml in the working directory; name a file")
-        file = load_file(path)
-        _check_definitions(file)
-        if lacks_end_mark(file.document):
-            note = f"the end mark is missing; add the line {END_MARK}, so that a file cut short is noticed"
-            print(f"{path}: note: {note}", file=sys.stderr)  # noqa: T201
+        path = shown(path)
+        document = read_document(path)
+        mistakes += _misnamed(document)
+        _check_definitions(load_file(path))
+        if lacks_end_mark(document):
+            _note(path, f"the end mark is missing; add the line {END_MARK}, so that a file cut short is noticed")
     except ConfigurationFileError as error:
-        mistakes = error.mistakes
+        mistakes = sorted([*mistakes, *error.mistakes], key=lambda mistake: mistake.line)
     except ConfigurationError as error:
-        mistakes = (Mistake(path or "", 0, "", str(error)),)
+        mistakes = [Mistake(path or "", 0, "", str(error))]
+    here = os.path.join(os.getcwd(), "")
+    mistakes = [replace(one, message=one.message.replace(here, "")) for one in mistakes]
     if as_json:
         print(json.dumps({"file": path, "mistakes": [asdict(one) for one in mistakes]}, indent=2))  # noqa: T201
     else:
@@ -117,6 +124,21 @@ def check(path: str | None, as_json: bool) -> int:
         if not mistakes:
             print(f"{path}: no mistakes")  # noqa: T201
     return 2 if mistakes else 0
+
+
+def _note(path: str, note: str) -> None:
+    print(f"{path}: note: {note}", file=sys.stderr)  # noqa: T201
+
+
+def _misnamed(document: Document) -> list[Mistake]:
+    """Mistakes in the names of functions of the application, as far as it is installed here."""
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    mistakes, absent = check_functions(document)
+    if absent:
+        names = ", ".join(absent)
+        _note(document.shown, f"functions under bind were not checked, since their packages are not here: {names}")
+    return mistakes
 
 
 def _check_definitions(file: ConfigurationFile) -> None:
@@ -205,9 +227,9 @@ def _hooks(file: ConfigurationFile | None, wanted: Wanted, given: Mapping[str, A
 
 
 def _stores(file: ConfigurationFile | None) -> Iterator[Row]:
-    for name, shown in ({} if file is None else file.stores).items():
+    for name, address in ({} if file is None else file.stores).items():
         assert file is not None
-        yield Row(name, shown, file.at(("stores", name)))
+        yield Row(name, address, file.at(("stores", name)))
 
 
 def _policies(file: ConfigurationFile | None) -> Iterator[Row]:

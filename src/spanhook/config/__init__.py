@@ -4,6 +4,7 @@ from spanhook.config.aegra_file import INHERITED as AEGRA_VARIABLE
 from spanhook.config.bound import (
     bind_functions,
     bound_functions,
+    check_functions,
     is_function,
     require_functions,
     unbound_functions,
@@ -20,6 +21,8 @@ from spanhook.config.own_hooks import OwnHooks, load_own
 from spanhook.config.policies import SETTINGS as SHARED_SETTINGS
 from spanhook.config.policies import Shared, built_policies, checked_policies, read_policies
 from spanhook.config.presence import FollowingProcess, following
+from spanhook.config.reading import Document, shown
+from spanhook.config.reading import read as read_document
 from spanhook.config.reload import Follower, follow
 from spanhook.config.requirements import check_installed, require_bound
 from spanhook.config.scheduling import scheduler
@@ -31,6 +34,7 @@ __all__ = [
     "END_MARK",
     "SHARED_SETTINGS",
     "ConfigurationFile",
+    "Document",
     "Follower",
     "FollowingProcess",
     "Given",
@@ -39,6 +43,7 @@ __all__ = [
     "bind_functions",
     "bound_functions",
     "built_policies",
+    "check_functions",
     "check_inherited",
     "check_installed",
     "check_marked",
@@ -56,6 +61,7 @@ __all__ = [
     "load_own",
     "locate",
     "locate_aegra",
+    "read_document",
     "read_file",
     "read_model",
     "read_policies",
@@ -63,6 +69,7 @@ __all__ = [
     "require_functions",
     "scheduler",
     "schema",
+    "shown",
     "unbound_functions",
     "uninstrument",
 ]

@@ -42,5 +42,9 @@ class BindEntry(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    tools: _Entries = Field(default_factory=list[BoundEntry], description="Each call is a tool.execute.")
+    tools: _Entries = Field(
+        default_factory=list[BoundEntry],
+        description="Each call is a tool.execute.",
+        examples=[["my.agent:Shell.execute"]],
+    )
     agents: _Entries = Field(default_factory=list[BoundEntry], description="Each call is an agent.invoke, and a run.")

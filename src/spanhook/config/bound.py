@@ -3,16 +3,17 @@
 import ast
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from typing import TYPE_CHECKING, Any
 
+from spanhook.config.reading import Document, Keys
 from spanhook.errors import ConfigurationFileError, Mistake, RequirementError
 from spanhook.instrument import Bindings, BoundFunction, import_bound
 from spanhook.semconv import Kind
 
 if TYPE_CHECKING:
-    from spanhook.config.bind_entry import BoundEntry
+    from spanhook.config.bind_entry import BindEntry, BoundEntry
     from spanhook.config.file import ConfigurationFile
 
 _KINDS: dict[str, Kind] = {"tools": "tool.execute", "agents": "agent.invoke"}
@@ -21,12 +22,12 @@ _active: list[tuple[tuple[BoundFunction, ...], Bindings]] = []
 
 def bound_functions(file: "ConfigurationFile | None") -> tuple[BoundFunction, ...]:
     """The functions that a file names, in its order."""
-    return () if file is None else tuple(function for _, function in _entries(file))
+    return () if file is None else tuple(function for _, function in _entries(file.configuration.bind))
 
 
-def _entries(file: "ConfigurationFile") -> Iterator[tuple[tuple[str | int, ...], BoundFunction]]:
+def _entries(bind: "BindEntry") -> Iterator[tuple[Keys, BoundFunction]]:
     for part, kind in _KINDS.items():
-        entries: Sequence[BoundEntry] = getattr(file.configuration.bind, part)
+        entries: Sequence[BoundEntry] = getattr(bind, part)
         for index, entry in enumerate(entries):
             module, _, name = entry.function.partition(":")
             yield ("bind", part, index), BoundFunction(module=module, name=name, kind=kind, label=entry.name or "")
@@ -39,24 +40,47 @@ def bind_functions(file: "ConfigurationFile") -> None:
     Raises:
         ConfigurationFileError: A function does not exist, as far as its module's source shows.
     """
-    mistakes = list[Mistake]()
-    seen = set[str]()
-    functions = list[BoundFunction]()
-    for keys, function in _entries(file):
-        problem = _problem(function)
-        if str(function) in seen:
-            problem = "it is named twice"
-        seen.add(str(function))
-        functions.append(function)
-        if problem:
-            mistakes.append(file.document.mistake(keys, f"{function}: {problem}"))
+    mistakes = [file.document.mistake(keys, message) for keys, message in _problems(file.configuration.bind)]
     if mistakes:
         raise ConfigurationFileError(mistakes)
+    functions = bound_functions(file)
     release_functions()
     if functions:
         bindings = Bindings(functions)
         bindings.bind()
-        _active.append((tuple(functions), bindings))
+        _active.append((functions, bindings))
+
+
+def check_functions(document: Document) -> tuple[list[Mistake], list[str]]:
+    """Check the functions that a file names against the sources of their modules; nothing is imported.
+
+    Returns:
+        The mistakes, and the packages that are not installed here, whose functions cannot be checked.
+    """
+    from pydantic import ValidationError
+
+    from spanhook.config.bind_entry import BindEntry
+
+    try:
+        bind = BindEntry.model_validate(document.data.get("bind") or {})
+    except ValidationError:  # reported with the other mistakes of the file
+        return [], []
+    packages = {_package(function) for _, function in _entries(bind)}
+    absent = {package for package in packages if package != "__main__" and _spec(package) is None}
+    found = _problems(bind, absent)
+    return [document.mistake(keys, message) for keys, message in found], sorted(absent)
+
+
+def _problems(bind: "BindEntry", ignored: Collection[str] = ()) -> Iterator[tuple[Keys, str]]:
+    """Why functions cannot be bound, each with its keys, except those of ignored packages."""
+    seen = set[str]()
+    for keys, function in _entries(bind):
+        problem = "it is named twice" if str(function) in seen else ""
+        if not problem and _package(function) not in ignored:
+            problem = _problem(function)
+        seen.add(str(function))
+        if problem:
+            yield keys, f"{function}: {problem}"
 
 
 def release_functions() -> None:
@@ -77,7 +101,11 @@ def unbound_functions() -> dict[str, str]:
 
 def is_function(name: str, functions: Sequence[BoundFunction]) -> bool:
     """Whether a required name is a function of the file, or the package of one."""
-    return any(name in (str(one), one.module, one.module.partition(".")[0]) for one in functions)
+    return any(name in (str(one), one.module, _package(one)) for one in functions)
+
+
+def _package(function: BoundFunction) -> str:
+    return function.module.partition(".")[0]
 
 
 def require_functions(required: Sequence[str]) -> None:

@@ -1,5 +1,6 @@
 """Pydantic's errors as mistakes in a file: with the line, the key, the value, and what was expected."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
@@ -11,7 +12,7 @@ from pydantic.fields import FieldInfo
 from spanhook.config.models import Configuration
 from spanhook.config.reading import Document, Keys
 from spanhook.errors import Mistake
-from spanhook.gating import EXPECTED
+from spanhook.gating import EXPECTED, quotes
 
 _LONGEST_VALUE = 80
 
@@ -45,11 +46,11 @@ def _message(one: Mapping[str, Any], model: type[BaseModel]) -> str:
         return f"unknown key{_instead(str(loc[-1]), _model_at(model, loc[:-1]))}"
     if kind == "missing":
         return f"missing; add {loc[-1]}: ..."
+    said = said.removeprefix("Value error, ").removeprefix("Assertion failed, ")
     of_keys = kind == "value_error" and _model_at(model, loc) is not None  # said of several keys, which it names
-    value = f"{_short(one['input'])}: " if "input" in one and not of_keys else ""
+    value = f"{_short(one['input'])}: " if "input" in one and not of_keys and not quotes(said, one["input"]) else ""
     if kind in EXPECTED:
         return f"{value}expected {EXPECTED[kind]}{_as_keys(one, model)}"
-    said = said.removeprefix("Value error, ").removeprefix("Assertion failed, ")
     said = _SHOULD.sub(lambda found: _WORDS[found[1]], said)
     if kind.startswith(("greater_than", "less_than")):
         said = said.replace("expected", "expected a number", 1)
@@ -57,13 +58,18 @@ def _message(one: Mapping[str, Any], model: type[BaseModel]) -> str:
 
 
 def _as_keys(one: Mapping[str, Any], model: type[BaseModel]) -> str:
-    """How a text is written where keys are expected, of which one is enough."""
-    inner = _model_at(model, one["loc"])
-    given = one.get("input")
-    if one["type"] != "model_type" or inner is None or not isinstance(given, str):
+    """What to write where keys are expected: the text that was given, if one key is enough; otherwise an example."""
+    inner, given = _model_at(model, one["loc"]), one.get("input")
+    if one["type"] != "model_type" or inner is None or not one["loc"]:
         return ""
-    needed = [next(_written(name, field)) for name, field in inner.model_fields.items() if field.is_required()]
-    return f"; write {one['loc'][-1]}: {{{needed[0]}: {given}}}" if len(needed) == 1 and one["loc"] else ""
+    fields = {next(_written(name, field)): field for name, field in inner.model_fields.items()}
+    needed = [name for name, field in fields.items() if field.is_required()]
+    place = f"{one['loc'][-1]}: " if isinstance(one["loc"][-1], str) else ""  # or it is an item of a list
+    if isinstance(given, str) and len(needed) == 1:
+        return f"; write {place}{{{needed[0]}: {given}}}"
+    shown = next((name for name, field in fields.items() if field.examples), next(iter(needed or fields)))
+    example = next((json.dumps(item) for item in fields[shown].examples or ()), "...")
+    return f", such as {place}{{{shown}: {example}}}"
 
 
 def _instead(key: str, model: type[BaseModel] | None) -> str:

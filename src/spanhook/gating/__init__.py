@@ -26,7 +26,18 @@ from spanhook.gating.conditions import Condition, Facts, compile_condition, refe
 from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.emitting import emit_event
 from spanhook.gating.estimating import estimated_cost
-from spanhook.gating.handlers import EXPECTED, Marked, find, handler, handler_of, make, named, set_up, validated
+from spanhook.gating.handlers import (
+    EXPECTED,
+    Marked,
+    find,
+    handler,
+    handler_of,
+    make,
+    named,
+    quotes,
+    set_up,
+    validated,
+)
 from spanhook.gating.hook import UNSET, FailMode, FunctionHook, Hook, HookSettings, bridge
 from spanhook.gating.last_look import LastLook
 from spanhook.gating.limits import Limits
@@ -148,6 +159,7 @@ __all__ = [
     "per_loop",
     "placed_at",
     "publish",
+    "quotes",
     "references",
     "renewed_after_fork",
     "report_loosened",

@@ -274,8 +274,8 @@ _SHOULD_BE = re.compile(r"^(?:Input|String|List|Value|Dictionary|Number) should 
 def _mistake(one: dict[str, Any], config: Any) -> str:
     fields: list[str] = list(config.model_fields)
     key = ".".join(map(str, one["loc"]))
-    value = f"={_short(one['input'])}" if "input" in one else ""
     said = _SHOULD_BE.sub("expected ", str(one["msg"]).removeprefix("Value error, "))
+    value = f"={_short(one['input'])}" if "input" in one and not quotes(said, one["input"]) else ""
     if one["type"] in EXPECTED:
         said = f"expected {EXPECTED[one['type']]}"
     if one["type"] == "missing":
@@ -288,6 +288,11 @@ def _mistake(one: dict[str, Any], config: Any) -> str:
             expected = f"{meant}; expected one of {', '.join(fields)}"
         return f"unknown setting {key}{value}{expected}"
     return f"{key}{value}: {said}" if key else said
+
+
+def quotes(message: str, value: object) -> bool:
+    """Whether a message begins with the value that it is about."""
+    return message.startswith(repr(value))
 
 
 def _short(value: object) -> str:

@@ -14,7 +14,7 @@ _COLOURS = {"configuration": "red", "requirement": "red", "warning": "yellow", "
 def print_report(report: Report) -> None:
     """Print ``report`` on standard output."""
     click.echo(f"spanhook {report.spanhook}, Python {report.python} ({report.executable})")
-    _section("Libraries", (_library(library) for library in report.libraries))
+    _section("Libraries", map(_library, sorted(report.libraries, key=lambda library: not library.version)))
     _section("Not bound (these bypass spanhook)", map(_not_bound, report.unbound))
     _section(f"Hooks ({report.mode})", map(_hook, report.hooks), "none; name them with --hooks ./hooks.py:hooks")
     if report.aegra:
