@@ -124,6 +124,10 @@ def test_for_people(folder: Folder) -> None:
     lines = ran.stdout.splitlines()
     assert ran.returncode == 0
     assert "\x1b" not in ran.stdout
+    libraries = lines[lines.index("Libraries") + 1 : lines.index("Libraries") + 1 + len(INSTRUMENTORS)]
+    assert [line.endswith("not installed") for line in libraries] == sorted(
+        line.endswith("not installed") for line in libraries
+    )
     assert "  no_refunds  tool.execute.pre   priority 75, fails closed, 0.2 s" in lines
     assert "  told        tool.execute.post  subscription" in lines
     assert "  checked     llm.call.post      priority 500, fails open, 0.2 s, holds streams back" in lines

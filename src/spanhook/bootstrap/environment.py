@@ -27,8 +27,9 @@ STARTED = "SPANHOOK_STARTED"
 PATH = "SPANHOOK_PATH"
 PROBE = "SPANHOOK_PROBE"
 INTERNAL = (STARTED, PATH, PROBE, ACTIVE_VARIABLE, AEGRA_VARIABLE)
-"""Variables between spanhook's own processes: that ``spanhook run`` started this one, where the application's modules
-were found, that the start-up code should only answer a check, which configuration is active, and which file of Aegra's.
+"""Variables between spanhook's own processes: the process that ``spanhook run`` has become, where the application's
+modules were found, that the start-up code should only answer a check, which configuration is active, and which file of
+Aegra's.
 """
 
 _YES, _NO = ("1", "true", "yes", "on"), ("0", "false", "no", "off")

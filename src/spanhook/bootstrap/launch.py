@@ -49,7 +49,7 @@ def run(target: Target, wanted: Wanted) -> NoReturn:
 
 def environment_for(wanted: Wanted, environ: Mapping[str, str]) -> dict[str, str]:
     """The environment in which Python processes start gated."""
-    found = {**environ, **wanted.variables(), environment.STARTED: "run"}
+    found = {**environ, **wanted.variables(), environment.STARTED: str(os.getpid())}
     found.pop(environment.PROBE, None)
     put_first(found)
     return found

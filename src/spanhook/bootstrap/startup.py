@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import wrapt
 
 from spanhook import export
-from spanhook.bootstrap import environment
+from spanhook.bootstrap import _unseen, environment
 from spanhook.bootstrap._eventlet import refuse
 from spanhook.bootstrap.environment import Wanted
 from spanhook.config import (
@@ -54,6 +54,7 @@ def start() -> None:
     if os.environ.get(environment.STARTED):
         # Only now: the environment's own start-up code must not find our provider in place of its own.
         _or_stop(provide=True)
+        _unseen.watch(os.environ[environment.STARTED])
 
 
 def auto_instrument() -> None:

@@ -31,6 +31,17 @@ from spanhook.model import (
 from spanhook.telemetry import get_context, telemetry
 
 
+class Begun:
+    """Attributes:
+    any: Whether an operation has begun in this process.
+    """
+
+    any = False
+
+
+begun = Begun()
+
+
 def begin(
     adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, *, traced: bool = True, alone: bool = False
 ) -> Record | Absorbed | Part | None:
@@ -59,6 +70,7 @@ def begin(
             held.odd |= not plain
             return transport
     op = Record(adapter, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now(), held)
+    begun.any = True
     name = name or naming(adapter, attributes)
     if undescribed:
         op.undescribed = True
