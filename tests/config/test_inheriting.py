@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spanhook.config.completeness import IncompleteFileError
+from spanhook.config.completeness import END_MARK, IncompleteFileError
 from spanhook.config.inheriting import VARIABLE, bequeath, check_inherited
 from spanhook.config.reading import Document, read
 
@@ -48,10 +48,21 @@ def test_without_any_mark_another_content_is_a_warning(tmp_path: Path, caplog: p
     assert line.endswith("if it is whole, end it with the line ...")
 
 
-def test_toml_has_no_mark(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_toml_has_no_mark_so_other_content_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "spanhook.toml"
     bequeath(written(path, "version = 1\nmode = 'shadow'\n"))
+    check_inherited(written(path, "version = 1\nmode = 'shadow'\n"))
+    assert caplog.messages == []
     check_inherited(written(path, "version = 1\n"))
+    (line,) = caplog.messages
+    assert "is not the one that is active in the parent process, and may have been cut short" in line
+    assert END_MARK not in line
+
+
+def test_json_is_always_whole(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "spanhook.json"
+    bequeath(written(path, '{"version": 1, "mode": "shadow"}'))
+    check_inherited(written(path, '{"version": 1}'))
     assert caplog.messages == []
 
 

@@ -5,7 +5,7 @@ A process that starts has nothing active that it could keep; all that it knows o
 
 import os
 
-from spanhook.config.completeness import END_MARK, IncompleteFileError, has_end_mark, lacks_end_mark
+from spanhook.config.completeness import END_MARK, IncompleteFileError, has_end_mark
 from spanhook.config.reading import Document
 from spanhook.diagnostics import log
 
@@ -26,10 +26,11 @@ def check_inherited(document: Document) -> None:
     """
     digest, _, rest = os.environ.get(VARIABLE, "").partition(" ")
     marked, _, path = rest.partition(" ")
-    if path != document.path or digest == document.digest or not lacks_end_mark(document):
+    is_whole = document.is_json or (document.is_yaml and has_end_mark(document))
+    if path != document.path or digest == document.digest or is_whole:
         return
-    mark = f"if it is whole, end it with the line {END_MARK}"
-    if marked == "1":
+    mark = f"if it is whole, {f'end it with the line {END_MARK}' if document.is_yaml else 'nothing has to be done'}"
+    if marked == "1" and document.is_yaml:
         raise IncompleteFileError(
             f"{document.shown} may have been cut short: it does not end with {END_MARK}, as the one that is active in "
             f"the parent process does; {mark}"
