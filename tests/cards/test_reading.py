@@ -72,7 +72,7 @@ def test_lifecycle_hooks_invalid_type_raises(folder: Folder) -> None:
         ("---\nname: 3\n---\n", "name is 3; expected the agent's name"),
         ("---\nmade: 2026-13-45\n---\n", "cannot be read as YAML: month must be"),
         ("---\nrun: !!python/object/apply:os.system ['true']\n---\n", "could not determine a constructor"),
-        (f"---\ndeep: {'[' * 5000}\n---\n", "nested too deeply"),
+        (f"---\ndeep: {'[' * 1000}\n---\n", "nested too deeply"),
         ("x" * 1_000_001, "longer than 1,000,000 bytes"),
     ],
 )

@@ -101,7 +101,7 @@ def test_they_are_active_in_children(
     for name, text in files.items():
         folder.file(name, text)
 
-    ran = folder.run(*SPANHOOK, "run", "child.py", *arguments)
+    ran = folder.spanhook("run", "child.py", *arguments)
 
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, printed, "")
 
