@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +12,7 @@ from spanhook.config import completeness
 from spanhook.config.completeness import IncompleteFileError, check_complete, check_marked, has_end_mark
 from spanhook.config.reading import Document, read
 from spanhook.errors import ConfigurationError
+from tests.forking.children import Piped
 
 WHOLE = (
     "version: 1\nmode: enforce\npolicies:\n  - {use: deny, id: a}\n  - {use: deny, id: b}\nsettings: {steps: true}\n"
@@ -199,19 +198,12 @@ class Application:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         (folder / "app.py").write_text(APP)
-        self._process = subprocess.Popen(
-            [str(Path(sys.executable).with_name("spanhook")), "run", "app.py"],
-            cwd=folder,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        self._log = folder / "log"
+        with self._log.open("w") as log:
+            self._process = Piped("-m", "spanhook", "run", "app.py", cwd=folder, stderr=log.fileno())
         assert self.call() == "refused"
 
     def call(self) -> str:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
         self._process.stdin.write("go\n")
         self._process.stdin.flush()
         return self._process.stdout.readline().strip()
@@ -230,7 +222,8 @@ class Application:
 
     def end(self) -> str:
         """What it logged."""
-        return self._process.communicate(timeout=30)[1]
+        self._process.communicate()
+        return self._log.read_text()
 
 
 def cut(folder: Path) -> None:
