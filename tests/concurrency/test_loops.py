@@ -294,7 +294,9 @@ def test_blocking_goes_on_for_too_long_for_everybody(fresh_loops: None, clock: C
         blocked.begun.acquire()
         pool.submit(of, "careless", library, "block")
         blocked.begun.acquire()
-        clock.now += LONG + remote.PATIENCE_S + 5.0
+        while not waits.done():  # its caller may begin to wait only now, and counts from then on
+            clock.now += LONG + remote.PATIENCE_S + 5.0
+            wait([waits], 0.01)
         with pytest.raises(Reject, match="timed out"):
             waits.result()
         blocked.release.set()
