@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import SPANHOOK, Folder
+from tests.commands import Folder
 
 GATE = """
 from spanhook.runs import RunHooks
@@ -56,13 +56,34 @@ def folder(tmp_path: Path) -> Folder:
     ("files", "env", "arguments", "printed"),
     [
         pytest.param({"aegra.json": NAMED}, {}, (), GATED, id="aegra.json"),
-        pytest.param({"langgraph.json": NAMED}, {}, (), GATED, id="langgraph.json"),
+        pytest.param({"langgraph.json": NAMED}, {}, (), GATED, id="langgraph.json", marks=pytest.mark.slow),
         pytest.param({"conf/prod.json": NAMED, "aegra.json": BARE}, PROD, (), GATED, id="AEGRA_CONFIG"),
-        pytest.param({"conf/prod.conf": NAMED}, {"AEGRA_CONFIG": "conf/prod.conf"}, (), GATED, id="of any name"),
+        pytest.param(
+            {"conf/prod.conf": NAMED},
+            {"AEGRA_CONFIG": "conf/prod.conf"},
+            (),
+            GATED,
+            id="of any name",
+            marks=pytest.mark.slow,
+        ),
         pytest.param({"conf/prod.json": BARE, "aegra.json": NAMED}, PROD, (), UNGATED, id="AEGRA_CONFIG without hooks"),
         pytest.param({"aegra.json": NAMED, "spanhook.yaml": FILE}, {}, (), GATED, id="beside spanhook.yaml"),
-        pytest.param({"langgraph.json": NAMED, "pyproject.toml": TABLE}, {}, (), GATED, id="beside a table"),
-        pytest.param({"aegra.json": NAMED}, {"SPANHOOK_CONFIG": ""}, (), GATED, id="with no configuration file"),
+        pytest.param(
+            {"langgraph.json": NAMED, "pyproject.toml": TABLE},
+            {},
+            (),
+            GATED,
+            id="beside a table",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            {"aegra.json": NAMED},
+            {"SPANHOOK_CONFIG": ""},
+            (),
+            GATED,
+            id="with no configuration file",
+            marks=pytest.mark.slow,
+        ),
         pytest.param({"aegra.json": NAMED}, {}, ("--hooks", "hooks.py:others"), "other " + GATED, id="beside --hooks"),
     ],
 )
@@ -81,9 +102,21 @@ def test_they_are_active(
     ("files", "arguments", "printed"),
     [
         pytest.param({"aegra.json": NAMED}, ("conf",), GATED, id="of the parent"),
-        pytest.param({"aegra.json": NAMED, "elsewhere/aegra.json": BARE}, ("elsewhere",), GATED, id="has none"),
+        pytest.param(
+            {"aegra.json": NAMED, "elsewhere/aegra.json": BARE},
+            ("elsewhere",),
+            GATED,
+            id="has none",
+            marks=pytest.mark.slow,
+        ),
         pytest.param({"elsewhere/langgraph.json": NAMED}, ("elsewhere",), GATED, id="has its own"),
-        pytest.param({"conf/prod.json": NAMED}, (".", "AEGRA_CONFIG=conf/prod.json"), GATED, id="named for it"),
+        pytest.param(
+            {"conf/prod.json": NAMED},
+            (".", "AEGRA_CONFIG=conf/prod.json"),
+            GATED,
+            id="named for it",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             {"conf/prod.json": BARE, "aegra.json": NAMED},
             (".", "AEGRA_CONFIG=conf/prod.json"),
@@ -91,7 +124,11 @@ def test_they_are_active(
             id="named for it, without hooks",
         ),
         pytest.param(
-            {"conf/prod.json": NAMED, "spanhook.yaml": FILE}, (".", "AEGRA_CONFIG=conf/prod.json"), GATED, id="beside"
+            {"conf/prod.json": NAMED, "spanhook.yaml": FILE},
+            (".", "AEGRA_CONFIG=conf/prod.json"),
+            GATED,
+            id="beside",
+            marks=pytest.mark.slow,
         ),
     ],
 )
