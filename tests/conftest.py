@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import inspect
 import os
 import sys
 from collections.abc import Generator, Iterator
@@ -19,6 +20,7 @@ from spanhook.gating import _checking, _decisions
 from spanhook.model import current
 from spanhook.telemetry import counts
 from spanhook.telemetry.counters import Counters
+from tests import asleep
 from tests.redis_server import RedisProcess, running_redis
 from tests.skips import Skips
 from tests.thinning import mark_products
@@ -137,6 +139,24 @@ def versions() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def sources() -> Iterator[None]:
+    """Where a class of the tests is defined is looked up once: CPython before 3.13 parses the whole file for that."""
+    look_up, known = inspect.findsource, dict[tuple[str, str], tuple[list[str], int]]()
+
+    def find(found: Any) -> tuple[list[str], int]:
+        if not (isinstance(found, type) and found.__module__.startswith("tests.")):
+            return look_up(found)
+        name = found.__module__, found.__qualname__
+        if name not in known:
+            known[name] = look_up(found)
+        return known[name]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inspect, "findsource", find)
+        yield
+
+
 @pytest.fixture(scope="module", autouse=True)
 def frozen() -> None:
     """What is there by now is there for good: collecting garbage, as many tests do, need not look at it again."""
@@ -161,12 +181,28 @@ def redis_url(redis_process: RedisProcess) -> str:
     return redis_process.url
 
 
+@pytest.fixture(scope="session", autouse=True)
+def asleep_after_recorders() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("spanhook.testing.uninstrument", asleep.uninstrument)
+        yield
+
+
+@pytest.fixture
+def unbound() -> Iterator[None]:
+    """No library is bound when the test begins, and ``uninstrument`` removes every wrapper."""
+    with asleep.unbound():
+        yield
+        assert reaper.drain(60.0)
+        spanhook.uninstrument()
+
+
 @pytest.fixture(autouse=True)
 def clean() -> Iterator[None]:
     internal.fatal = True
     yield
     assert reaper.drain(60.0)
-    spanhook.uninstrument()
+    asleep.uninstrument()
     internal.fatal = False
     internal.renew()
     counts.renew()

@@ -34,6 +34,7 @@ WHOLE = {
     "bootstrap/test_strict": "one option through all commands and their children",
     "config/test_cuts": "one promise of several modules",
     "test_skips": "tests/skips.py and tests/programs.py",
+    "test_asleep": "tests/asleep.py",
     "instrument/test_anthropic_within_langchain": "two libraries over one call",
     "engine/test_own_kinds": "kinds of the application's own, from their registration to their spans",
     "engine/test_own_nesting": "own code and bound libraries inside of each other",

@@ -67,6 +67,9 @@ def crowd() -> list[Hook]:
     return [Refuse() for _ in range(21)]
 
 
+pytestmark = pytest.mark.usefixtures("unbound")
+
+
 FAILING: dict[str, tuple[type[Exception], dict[str, Any]]] = {
     "not bound": (RequirementError, {"only": ["langchain", "openai", "lacking"], "require": ["lacking"]}),
     "not wrapped": (TypeError, {"only": ["langchain", "breaking"]}),

@@ -372,6 +372,7 @@ def test_internal_errors_are_logged_once_and_counted(
 # ------------------------------------------------------------------------------------------------ taking it off
 
 
+@pytest.mark.usefixtures("unbound")
 def test_after_uninstrument_everything_is_the_object_it_was() -> None:
     def wrapped() -> dict[str, Any]:
         found: dict[str, Any] = {}

@@ -166,6 +166,7 @@ def test_the_module_has_its_own_loader(library: types.ModuleType, bindings: Bind
     assert found is again.__spec__
 
 
+@pytest.mark.usefixtures("unbound")  # no other module is watched
 def test_two_tables_of_one_module_are_both_bound_again(library: types.ModuleType) -> None:
     tables = [Bindings(table()), Bindings(table())]
     with recorder(only=()) as seen:
