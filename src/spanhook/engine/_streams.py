@@ -11,7 +11,7 @@ from typing import Any
 
 from spanhook.concurrency import reaper
 from spanhook.engine._chunks import answer_chunks, body_of, reading
-from spanhook.engine._completion import await_end
+from spanhook.engine._completion import arun_rest, await_end, run_rest
 from spanhook.engine._gates import apasses, asked, passes, prepared, start
 from spanhook.engine._steps import END, Failed, Steps
 from spanhook.engine.beginning import begin
@@ -110,8 +110,14 @@ class Track(Steps):
                         self.source = make(*op.args, **op.kwargs)
                     self._hold_back(op)
                     return
-                if op.error is None and self._announces(op):
-                    return
+                if op.error is None and self.adapter.announce is not None:
+                    # What the library announces is what all hooks have made of the answer.
+                    if self.is_async:
+                        await arun_rest(op)
+                    else:
+                        run_rest(op)
+                    if op.error is None and self._announces(op):
+                        return
                 self.dead = True
                 await self._finish(op)
                 if op.error is None:

@@ -30,11 +30,11 @@ class Asking(Pieces):
         tally: Called with every decision.
     """
 
-    __slots__ = ("_skipped", "_tally", "_verdicts", "plan")
+    __slots__ = ("_inline_ns", "_skipped", "_tally", "_verdicts", "plan")
 
     def __init__(self, op: Record, plan: Plan, tally: Tally, *, is_async: bool) -> None:
-        self.op, self._is_async, self.spent = op, is_async, 0
-        self.plan, self._tally = plan, tally
+        super().__init__(op, is_async=is_async)
+        self.plan, self._tally, self._inline_ns = plan, tally, 0
         self._verdicts: Verdicts | None = None
         self._skipped: tuple[Bound, ...] = ()
         """The gates that have not been asked, most because of their filters."""
@@ -44,8 +44,20 @@ class Asking(Pieces):
         """Applies decisions to the operation."""
         made = self._verdicts
         if made is None:
-            made = self._verdicts = Verdicts(self.op, self._tally, self)
+            made = self._verdicts = Verdicts(self.op, self._tally, self._inline_ns)
         return made
+
+    @property
+    def spent(self) -> int:
+        """Nanoseconds that hooks have used so far, against the budget of a chain."""
+        return self._inline_ns if self._verdicts is None else self._verdicts.spent
+
+    @spent.setter
+    def spent(self, spent: int) -> None:
+        if self._verdicts is None:
+            self._inline_ns = spent
+        else:
+            self._verdicts.spent = spent
 
     def wants(self, bound: Bound) -> bool:
         """Whether the hook's filters let the operation through. ``when`` is the hook's own code and may fail."""

@@ -9,7 +9,6 @@ from spanhook.concurrency import cross_loop_hint
 from spanhook.diagnostics import log
 from spanhook.errors import HookError, Reject, TimedOut, TooLate
 from spanhook.gating._overdue import duration, overran, overrun
-from spanhook.gating._pieces import Pieces
 from spanhook.gating._refusals import own, refusal_in, returned_refusal
 from spanhook.gating.binding import Bound
 from spanhook.gating.control_flow import control
@@ -47,24 +46,24 @@ class Verdicts:
     Args:
         op: The operation.
         tally: Called with every decision.
-        pieces: What runs its hooks; their time is counted there.
         in_time: What is decided about has not gone out, although other parts of the result have.
 
     Attributes:
+        spent: Nanoseconds that hooks have used so far, against the budget of a chain.
         stopped: A hook wants no more ``after`` hooks to run, although the result stands.
     """
 
-    __slots__ = ("_in_time", "_op", "_pieces", "_tally", "stopped")
+    __slots__ = ("_in_time", "_op", "_tally", "spent", "stopped")
 
-    def __init__(self, op: Record, tally: Tally, pieces: Pieces | None = None, *, in_time: bool = False) -> None:
+    def __init__(self, op: Record, tally: Tally, spent: int = 0, *, in_time: bool = False) -> None:
         self._op, self._tally, self._in_time = op, tally, in_time
-        self._pieces = Pieces(op, is_async=False) if pieces is None else pieces
+        self.spent = spent
         self.stopped = False
 
     def count(self, bound: Bound, spent: int) -> None:
         """Count a hook's time towards the chain's budget."""
         if bound.budgeted and bound.timeout_ns is not None:  # a hook without a limit waits for people, not for itself
-            self._pieces.spent += spent
+            self.spent += spent
 
     def allow(self, bound: Bound, spent: int) -> None:
         """The hook let the operation pass."""
@@ -77,7 +76,7 @@ class Verdicts:
 
     def over_budget(self, bound: Bound) -> bool:
         """Whether the chain's budget is spent; observers are then skipped, which is recorded."""
-        budget, used = budget_ns(), self._pieces.spent
+        budget, used = budget_ns(), self.spent
         if used < budget:
             return False
         said = f"hooks have used {used / 1e6:.0f} ms of {budget / 1e6:.4g} ms"

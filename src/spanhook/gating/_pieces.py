@@ -24,15 +24,12 @@ class Pieces(InHook):
     Args:
         op: The operation.
         is_async: Whether the call is awaited.
-
-    Attributes:
-        spent: Nanoseconds that hooks have used so far, against the budget of a chain.
     """
 
-    __slots__ = ("_is_async", "spent")
+    __slots__ = ("_is_async",)
 
     def __init__(self, op: Record, *, is_async: bool) -> None:
-        self.op, self._is_async, self.spent = op, is_async, 0
+        self.op, self._is_async = op, is_async
 
     def host(self) -> Host:
         """How hooks are waited for here: what is left of a chain may run elsewhere than it began."""

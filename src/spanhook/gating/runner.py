@@ -54,8 +54,7 @@ class Runner(Observing):
         self.op, self.plan, self._tally, self._is_async, self._direct = op, plan, tally, is_async, direct
         self._entered: list[Generator | Wrapper] = []  # those that wait around the call, outermost first
         self._skipped = self.observers = ()
-        self._index = self.observed = self.spent = 0
-        self._verdicts = None
+        self._index, self.observed, self._inline_ns, self._verdicts = 0, 0, 0, None
         self._passed = self._made = self.done = False
 
     @property
@@ -105,7 +104,7 @@ class Runner(Observing):
                     self._entered.append(Generator(bound, view, body, ended - started, slot))
                 started = ended
         finally:
-            self._index, self.spent = index, spent
+            self._index, self._inline_ns = index, spent
             current.set(op)
         if index < len(plan.pre):
             return self._enter()
@@ -192,7 +191,7 @@ class Runner(Observing):
             return None
         if op.error is not None:
             return self._leave()
-        now, cells, error = clock.now, counts.decisions.cells(self.plan.reach), None
+        now, cells, spent, error = clock.now, counts.decisions.cells(self.plan.reach), 0, None
         current.set(self)
         try:
             started = now()
@@ -215,18 +214,19 @@ class Runner(Observing):
                         view._locked = RETURNED
                         cells[waiting.slot] += 1
                         cells[waiting.slot + 1] += taken
-                        self.spent += taken
+                        spent += taken
                         started = ended
                         continue
                     error = stop.with_traceback(None)  # it would keep the frames of the whole call
                 except BaseException as raised:
                     error = raised
-                spent, view._locked = now() - started, RETURNED
+                taken, view._locked = now() - started, RETURNED
                 current.set(op)
-                waiting.left(error, spent, None, self)
+                waiting.left(error, taken, None, self)
                 return self._leave()
         finally:
             error = None  # its traceback holds this frame
+            self.spent += spent
             current.set(op)
         return self._leave() if op.latch is not None else None
 
@@ -247,13 +247,13 @@ class Runner(Observing):
         if hooks is not self.observers:
             self.observers, self.observed = hooks, 0
         if self.observed < len(quick) and op.coverage == "enforced":
-            now, cells = clock.now, counts.decisions.cells(plan.reach)
+            now, cells, spent = clock.now, counts.decisions.cells(plan.reach), self.spent
             current.set(self)
             try:
                 started = now()
                 while self.observed < len(quick):
                     bound, function, slot, limit, selective, observes = quick[self.observed]
-                    if observes and self.spent >= budget_ns():
+                    if observes and spent >= budget_ns():
                         return self._observe()
                     self.observed += 1
                     view, value = Operation(op), None
@@ -270,9 +270,10 @@ class Runner(Observing):
                         return self._observe(self.settle_after(bound, view, value, None, ended - started))
                     cells[slot] += 1
                     cells[slot + 1] += ended - started
-                    self.spent += ended - started
+                    spent += ended - started
                     started = ended
             finally:
+                self.spent = spent
                 current.set(op)
         if self.observed < len(hooks) or (not failed and (plan.together or (op.fault and plan.error))):
             return self._observe()
