@@ -132,9 +132,7 @@ def _note(path: str, note: str) -> None:
 
 def _misnamed(document: Document) -> list[Mistake]:
     """Mistakes in the names of functions of the application, as far as it is installed here."""
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    mistakes, absent = check_functions(document)
+    mistakes, absent = check_functions(document, os.getcwd())
     if absent:
         names = ", ".join(absent)
         _note(document.shown, f"functions under bind were not checked, since their packages are not here: {names}")

@@ -51,8 +51,12 @@ def bind_functions(file: "ConfigurationFile") -> None:
         _active.append((functions, bindings))
 
 
-def check_functions(document: Document) -> tuple[list[Mistake], list[str]]:
+def check_functions(document: Document, folder: str) -> tuple[list[Mistake], list[str]]:
     """Check the functions that a file names against the sources of their modules; nothing is imported.
+
+    Args:
+        document: The file.
+        folder: Where modules are looked for first, as the application does.
 
     Returns:
         The mistakes, and the packages that are not installed here, whose functions cannot be checked.
@@ -66,8 +70,12 @@ def check_functions(document: Document) -> tuple[list[Mistake], list[str]]:
     except ValidationError:  # reported with the other mistakes of the file
         return [], []
     packages = {_package(function) for _, function in _entries(bind)}
-    absent = {package for package in packages if package != "__main__" and _spec(package) is None}
-    found = _problems(bind, absent)
+    sys.path.insert(0, folder)  # only now: what is in the folder must not hide a library that is imported
+    try:
+        absent = {package for package in packages if package != "__main__" and _spec(package) is None}
+        found = list(_problems(bind, absent))
+    finally:
+        sys.path.remove(folder)
     return [document.mistake(keys, message) for keys, message in found], sorted(absent)
 
 
