@@ -68,8 +68,8 @@ def _below(op: Record) -> Usage | None:
 
 
 def _by_layer(op: Record, counts: list[LayerCount], *, describes: bool) -> dict[str, Usage]:
-    """What each layer reports. A client reads the provider's bytes before the libraries above it do: if it has found no
-    count there, or not in every part of the call, theirs are their own estimates.
+    """What each layer reports. A client, and a library that passes a stream on, reads it before the libraries above it
+    do: if it has found no count there, or not in every part of the call, theirs are estimates.
     """
     found: dict[str, Usage] = {}
     clients: dict[str, bool] = {}
@@ -86,7 +86,7 @@ def _by_layer(op: Record, counts: list[LayerCount], *, describes: bool) -> dict[
                 found[count.layer].add(used)
             else:
                 found[count.layer] = used
-        if count.source == "provider" and is_read:
+        if is_read and (count.source == "provider" or chunks is not None):
             is_counted = used is not None and not used.estimated
             clients[count.layer] = is_counted and clients.get(count.layer, True)
     for layer, is_counted in clients.items():

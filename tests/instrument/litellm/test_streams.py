@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spanhook import Hooks, Operation, Reject
+from spanhook import Hooks, Operation, Reject, operation
 from spanhook.cli.conformance.libraries.litellm_ways import litellm, renew
 from spanhook.cli.conformance.loops import run
 from spanhook.cli.conformance.servers.openai_replies import Call, Reply, Tokens
@@ -117,6 +117,17 @@ def test_usage_that_litellm_counts_itself_is_an_estimate(
         WAYS[way]({**to_openai, "model": model, "stream_options": {"include_usage": True}})
     assert seen.operations[0].usage.estimated
     assert budget.standing().tokens > 500
+
+
+def test_what_is_copied_from_litellms_own_count_is_an_estimate(server: OpenAIServer, to_openai: dict[str, Any]) -> None:
+    server.reply = Reply(usage="never")
+    request = {"messages": to_openai["messages"]}
+    with recorder() as seen, operation("llm.call", "qwen", provider="hosted_vllm", request=request) as op:
+        options = {"include_usage": True}
+        *_, last = litellm.completion(**{**to_openai, "model": "hosted_vllm/qwen"}, stream=True, stream_options=options)
+        op.record_usage(input_tokens=last.usage.prompt_tokens, output_tokens=last.usage.completion_tokens)
+    (ended,) = seen.operations
+    assert ended.usage.estimated
 
 
 @pytest.mark.parametrize("way", WAYS)
