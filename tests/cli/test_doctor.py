@@ -14,7 +14,7 @@ from spanhook.cli.doctor.others import others
 from spanhook.cli.doctor.variables import examine, usable
 from spanhook.config.presence import Presence
 from spanhook.config.reading import read
-from spanhook.instrument import INSTRUMENTORS, KNOWN
+from spanhook.instrument import INSTRUMENTORS, KNOWN, idle
 from tests.commands import HOOKS, SPANHOOK, Folder
 from tests.control_plane.answering import answering
 from tests.here import BOUND
@@ -72,7 +72,8 @@ def test_processes_that_follow_the_file_are_listed_with_what_they_run(folder: Fo
     assert "spanhook.yaml lacks the end mark that strict mode requires; end it with the line ..." in printed
 
 
-def test_everything_in_order(folder: Folder, caplog: pytest.LogCaptureFixture) -> None:
+def test_everything_in_order(folder: Folder, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(idle, "made", set[str]())  # other tests have made runs
     folder.write(
         hooks=HOOKS
         + "print('loading')\n@hooks.after('*', priority=600, timeout=None)\ndef seen(op): ...\n"
