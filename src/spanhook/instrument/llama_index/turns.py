@@ -46,7 +46,7 @@ def response(_instance: Any, args: Args, kwargs: Kwargs) -> Turn | None:
 def within(_instance: Any, _args: Args, _kwargs: Kwargs) -> Within | None:
     """A call on behalf of the agent whose turns these are."""
     team = _team()
-    return None if team is None or team.lasting is None else Within(team.lasting[0])
+    return None if team is None or team.lasting is None else Within(team.lasting)
 
 
 def _is_last(_result: Any) -> bool:
