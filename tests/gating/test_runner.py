@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from spanhook import Hook, Hooks, Operation, Reject
+from spanhook.concurrency import reaper
 from spanhook.errors import RunStopped
 from spanhook.gating import Runner
-from tests.stub import MODES, Library, stubbed, use
+from tests.stub import MODES, Library, Paused, stubbed, use
 
 MODES_OF_CALLS = ("sync", "async", "stream", "astream")
 
@@ -286,3 +287,24 @@ class _Work(NamedTuple):
 def _refused(library: Library) -> None:
     with pytest.raises(RunStopped):
         library.work("stop")
+
+
+@pytest.mark.parametrize("mode", MODES_OF_CALLS)
+@pytest.mark.parametrize("given", ["given", Paused()], ids=["returned", "interrupted"])
+def test_a_concurrent_hook_that_is_interrupted_runs_once_and_the_operation_ends(mode: str, given: Any) -> None:
+    ran: list[str] = []
+
+    class Together(Hook):
+        kinds = frozenset(("llm.call",))
+        _together = True
+
+        async def after(self, op: Operation) -> None:
+            ran.append(op.status)
+            raise KeyboardInterrupt
+
+    with stubbed(Hooks(Together())) as (library, seen):
+        with pytest.raises(KeyboardInterrupt):
+            use(library, mode, given)
+        assert reaper.drain()
+        assert len(seen.spans) == 1
+    assert ran == ["success" if given == "given" else "interrupted"]

@@ -273,7 +273,7 @@ def interrupted(op: Record, is_async: bool, loop: asyncio.AbstractEventLoop | No
         op.error = error
     try:
         Context().run(_finish_alone, op, is_async, loop)
-    except Exception as again:
+    except BaseException as again:
         if internal.fatal:  # already raised where it happened
             return
         conclude(op)

@@ -19,12 +19,14 @@ class Observing(Asking):
 
     Attributes:
         observers, observed: The hooks after the call that are being run, and how many of them have run.
+        looked: Concurrent ``after`` hooks have begun.
     """
 
-    __slots__ = ("observed", "observers")
+    __slots__ = ("looked", "observed", "observers")
 
     observers: tuple[Bound, ...]
     observed: int
+    looked: bool
 
     async def tell(self, first: Awaitable[None] | None = None) -> None:
         """Run the hooks after a call that have not run, up to one that refuses.
@@ -58,7 +60,8 @@ class Observing(Asking):
         await self._each(before)
         if failed:
             return
-        if self.plan.together and op.error is before and not self.verdicts.stopped:
+        if self.plan.together and not self.looked and op.error is before and not self.verdicts.stopped:
+            self.looked = True
             await self._look_together()
         if op.error is not before:
             conclude(op)

@@ -55,7 +55,7 @@ class Runner(Observing):
         self._entered: list[Generator | Wrapper] = []  # those that wait around the call, outermost first
         self._skipped = self.observers = ()
         self._index, self.observed, self._inline_ns, self._verdicts = 0, 0, 0, None
-        self._passed = self._made = self.done = False
+        self._passed = self._made = self.looked = self.done = False
 
     @property
     def calls(self) -> bool:
