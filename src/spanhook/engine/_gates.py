@@ -9,22 +9,27 @@ from spanhook import semconv
 from spanhook.concurrency import drive, reaper
 from spanhook.diagnostics import internal
 from spanhook.errors import Reject
-from spanhook.gating import Runner, conclude
+from spanhook.gating import Runner, conclude, count_decision, publish
 from spanhook.model import Adapter, Args, Kwargs, Record, clock
 
 
 def start(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] | None = None) -> None:
-    """Give ``op`` the runner of its hooks, if it has any.
+    """Give ``op`` the runner of its hooks, if it has any; listeners alone are notified at once.
 
     Args:
         op: The operation.
         is_async: Whether its call is awaited.
         direct: Makes the call for a hook that cannot leave that to the caller.
     """
-    if op.plan is not None:
-        if is_async:
-            reaper.start()  # the garbage collector may close a coroutine, and no thread can be started there
-        op.runner = Runner(op, op.plan, is_async=is_async, direct=direct)
+    plan = op.plan
+    if plan is None:
+        return
+    if not plan.hooked and op.error is None:  # it only has listeners
+        publish(op, "pre", count_decision)
+        return
+    if is_async:
+        reaper.start()  # the garbage collector may close a coroutine, and no thread can be started there
+    op.runner = Runner(op, plan, is_async=is_async, direct=direct)
 
 
 def passes(op: Record) -> bool:
