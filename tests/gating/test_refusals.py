@@ -34,6 +34,14 @@ class Succeeds(Reject):
         Exception.__init__(self, reason)
 
 
+class Stops(Reject, StopIteration):
+    """Coroutines and generators make a ``RuntimeError`` of it."""
+
+
+class StopsAsync(Reject, StopAsyncIteration):
+    """Asynchronous generators do."""
+
+
 class Unreadable:
     def __str__(self) -> str:
         raise ValueError("nobody reads it")
@@ -161,6 +169,25 @@ def test_a_refusal_with_a_mistake_refuses(form: Callable[[Hooks, Callable[[], No
         ), name
         decisions = [(one.decision, one.status_code) for op in seen.operations for one in op.decisions]
         assert decisions == [("reject", status)], name
+
+
+@pytest.mark.parametrize("cls", [Stops, StopsAsync])
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
+def test_a_refusal_of_which_python_makes_a_runtime_error_refuses(
+    form: Callable[[Hooks, Callable[[], None]], None], cls: type[Reject]
+) -> None:
+    hooks, ran = Hooks(), list[int]()
+    form(hooks, refusal("no", cls=cls, status_code=402))
+
+    @spanhook.tool("pay")
+    def pay() -> None:
+        ran.append(1)
+
+    with recorder(hooks) as seen, pytest.raises(Reject):
+        pay()
+    assert not ran
+    decisions = [(one.decision, one.status_code) for op in seen.operations for one in op.decisions]
+    assert decisions == [("reject", 402)]
 
 
 def test_an_exception_of_the_library_may_have_a_metaclass() -> None:

@@ -79,9 +79,13 @@ def refusal_before(error: BaseException) -> Reject | None:
     time.
     """
     frames = {frame for frame, _ in walk_tb(error.__traceback__)}
-    # An exception that the application was handling before has none of the hook's frames.
-    raised = (refusal for refusal, grouped in _refusals(error) if grouped or not frames.isdisjoint(_frames(refusal)))
-    return next(raised, None)
+    # An exception that the application was handling before has none of the hook's frames. Where Python itself raises
+    # RuntimeError in place of a StopIteration, its traceback has none of them either.
+    for refusal, grouped in _refusals(error):
+        ended = isinstance(refusal, StopIteration | StopAsyncIteration) and isinstance(error, RuntimeError)
+        if grouped or ended or not frames.isdisjoint(_frames(refusal)):
+            return refusal
+    return None
 
 
 def refusal_among(error: BaseException) -> Reject | None:
