@@ -11,7 +11,7 @@ from typing import Any
 
 from spanhook.concurrency import Dropped, drive, private_loops, reaper, running_loop, shielded, under_trio
 from spanhook.diagnostics import internal
-from spanhook.engine._gates import apasses, passes, start
+from spanhook.engine._gates import apasses, arun_rest, passes, run_rest, start
 from spanhook.engine._lasting import end_lasting
 from spanhook.engine._withheld import hand_out
 from spanhook.engine.beginning import begin
@@ -38,22 +38,6 @@ def finish(op: Record) -> None:
     if op.withheld is not None:
         drive(hand_out(op, is_async=False))
     end(op)
-
-
-def run_rest(op: Record) -> None:
-    """Run the hooks that have waited for the call, and those after it, and conclude the operation."""
-    runner = op.runner
-    if runner is None or runner.done:
-        conclude(op)
-        return
-    try:
-        if (waiting := runner.leave()) is not None:
-            drive(waiting)
-        if (waiting := runner.observe()) is not None:
-            drive(waiting)
-    except Exception as error:
-        internal.report("chain", error)
-        conclude(op)
 
 
 async def _finished(op: Record) -> None:
@@ -96,25 +80,6 @@ async def afinish(op: Record) -> None:
     task.add_done_callback(_apart.discard)
     with suppress(asyncio.CancelledError):
         await asyncio.shield(task)
-
-
-async def arun_rest(op: Record) -> bool:
-    """``run_rest`` for async code; true if hooks are left that must run apart, because the call was cancelled."""
-    runner = op.runner
-    if runner is None or runner.done:
-        conclude(op)
-        return False
-    try:
-        if (waiting := runner.leave()) is not None:
-            await waiting
-        if runner.detaches:
-            return True
-        if (waiting := runner.observe()) is not None:
-            await waiting
-    except Exception as error:
-        internal.report("chain", error)
-        conclude(op)
-    return False
 
 
 async def _rest(op: Record, waiting: Waiting | None = None, *, dropped: Dropped | None = None) -> None:

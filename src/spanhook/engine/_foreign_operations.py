@@ -14,8 +14,8 @@ from opentelemetry.trace import StatusCode
 from spanhook import semconv
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
-from spanhook.engine._completion import await_end, finish, interrupted, run_rest
-from spanhook.engine._gates import passes, start
+from spanhook.engine._completion import await_end, finish, interrupted
+from spanhook.engine._gates import passes, run_rest, start
 from spanhook.engine.absorption import absorbed_span, span_ended
 from spanhook.engine.beginning import begun
 from spanhook.engine.foreign import described, usage_of

@@ -1,4 +1,7 @@
-"""Before a call: asks its gates whether it may be made, and makes spanhook's own last changes to it."""
+"""The hooks of a call: its gates are asked whether it may be made, and the others run after it.
+
+Between the two, spanhook makes its own last changes to the call.
+"""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -58,6 +61,41 @@ async def apasses(op: Record) -> bool:
     except BaseException as error:
         return broken(op, error)
     return op.error is None if waiting is None else runner.calls
+
+
+def run_rest(op: Record) -> None:
+    """Run the hooks that have waited for the call, and those after it, and conclude the operation."""
+    runner = op.runner
+    if runner is None or runner.done:
+        conclude(op)
+        return
+    try:
+        if (waiting := runner.leave()) is not None:
+            drive(waiting)
+        if (waiting := runner.observe()) is not None:
+            drive(waiting)
+    except Exception as error:
+        internal.report("chain", error)
+        conclude(op)
+
+
+async def arun_rest(op: Record) -> bool:
+    """``run_rest`` for async code; true if hooks are left that must run apart, because the call was cancelled."""
+    runner = op.runner
+    if runner is None or runner.done:
+        conclude(op)
+        return False
+    try:
+        if (waiting := runner.leave()) is not None:
+            await waiting
+        if runner.detaches:
+            return True
+        if (waiting := runner.observe()) is not None:
+            await waiting
+    except Exception as error:
+        internal.report("chain", error)
+        conclude(op)
+    return False
 
 
 def asked(op: Record) -> None:

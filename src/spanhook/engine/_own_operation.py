@@ -8,8 +8,7 @@ from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from spanhook import semconv
 from spanhook.concurrency import drive, private_loops
-from spanhook.engine._completion import arun_rest, run_rest
-from spanhook.engine._gates import asked
+from spanhook.engine._gates import arun_rest, asked, run_rest
 from spanhook.engine._own_adapters import own_model
 from spanhook.engine._own_streams import BlockTrack, answered, close_unawaited, hand_over
 from spanhook.engine._own_usage import add_usage
