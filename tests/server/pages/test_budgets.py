@@ -29,7 +29,8 @@ def test_budgets_are_shown_with_what_is_used(tmp_path: Path) -> None:
         given: dict[str, Any] = {**DEFINITION, "name": MARKUP, "mode": "shadow"}
         made = server.client.post("/v1/hooks", json=given, headers=all_of_them)
         assert made.status_code == 201, made.text
-        spend(store, "daily", Identity(tenant_id="acme", user_id="ada"), 900, per="user", window="day", tokens=1000)
+        ada = Identity(tenant_id="acme", user_id="ada")
+        spend(store, "daily", ada, 900, owner="acme", per="user", window="day", tokens=1000)
 
         own = browser(server, "acme", "usage:read")
         assert "Fill in the user above" in own.text

@@ -39,7 +39,7 @@ def test_budgets_show_what_is_used_of_them(tmp_path: Path) -> None:
         made = server.client.post("/v1/hooks", json=DEFINITION, headers=server.key("", "hooks:admin"))
         assert made.status_code == 201, made.text
         ada = Identity(tenant_id="acme", user_id="ada")
-        spend(store, "daily", ada, 400, per="user", window="day", tokens=1000)
+        spend(store, "daily", ada, 400, owner="acme", per="user", window="day", tokens=1000)
 
         (daily,) = budgets(server, "acme", user="ada").values()
         assert (daily["per"], daily["window"], daily["tokens"], daily["usd"]) == ("user", "day", 1000, None)
