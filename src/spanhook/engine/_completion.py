@@ -260,16 +260,18 @@ def _finish_alone(op: Record, is_async: bool, loop: asyncio.AbstractEventLoop | 
         if op.lasting is not None:
             drive(end_lasting(op, _finished))
         account(op)
+        if not op.runner.done and loop is not None and loop.is_running() and _rested_on(loop, op):
+            return
         waiting = op.runner.leave() or op.runner.observe()
         if waiting is None:
             finish(op)
-        elif loop is None or not loop.is_running() or not _rested_on(loop, op, waiting):
+        else:
             asyncio.run_coroutine_threadsafe(_rest(op, waiting), private_loops.get().loop).result(30.0)
 
 
-def _rested_on(loop: asyncio.AbstractEventLoop, op: Record, waiting: Waiting) -> bool:
+def _rested_on(loop: asyncio.AbstractEventLoop, op: Record) -> bool:
     """Run the rest on the application's loop; false if the loop stopped before it got to it."""
-    rest = _rest(op, waiting)
+    rest = _rest(op)
     try:
         future = asyncio.run_coroutine_threadsafe(rest, loop)
         for _ in range(600):
