@@ -8,7 +8,9 @@ import shutil
 import sys
 import venv
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.util import find_spec
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ import spanhook
 from spanhook.instrument import INSTRUMENTORS, Declaration, Instrumentor, instrumentor_of
 from spanhook.instrument.declarations import Tracing
 from spanhook.instrument.instrumentor import Entry
-from spanhook.model import Adapter
+from spanhook.model import Adapter, Block
 from tests.acme import DECLARED, DOCTOR, INSTRUMENTOR, LIBRARY, PROGRAM
 from tests.commands import SPANHOOK, Folder
 from tests.declared import _OPTIONAL, _PURE, disagreements
@@ -65,6 +67,19 @@ def modules(instrumentor: Instrumentor) -> Iterator[str]:
     entry: Entry
     for entry in instrumentor.table:
         yield entry.module
+
+
+@pytest.mark.parametrize("library", INSTRUMENTORS)
+def test_no_function_is_wrapped_by_two_of_its_library(library: str) -> None:
+    """Whoever holds the function itself gets one of the wrappers, which then stands for both."""
+    found: list[Any] = []
+    entry: Entry
+    for entry in instrumentor_of(library).table:
+        if not isinstance(entry, Block) or not find_spec(entry.module.partition(".")[0]):
+            continue
+        with suppress(ImportError, AttributeError):  # of another version
+            found.append(attrgetter(entry.name)(importlib.import_module(entry.module)))
+    assert len({id(one) for one in found}) == len(found)
 
 
 def adapters(library: str) -> Iterator[Adapter]:

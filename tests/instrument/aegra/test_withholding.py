@@ -73,7 +73,8 @@ def test_a_thread_that_waits_for_a_person_still_waits(app: Application, how: str
 def test_an_answer_that_names_no_assistant_resumes_that_of_the_run_that_waits(app: Application) -> None:
     """Whatever was refused there since, with another one."""
     thread = waiting(app)
-    other = app.post("/assistants", {"graph_id": "agent", "name": str(uuid4())}).json["assistant_id"]
+    asked = {"graph_id": "agent", "name": str(uuid4()), "config": {"tags": [str(uuid4())]}}
+    other = app.post("/assistants", asked).json["assistant_id"]
     refused = {**said("forbidden"), "assistant_id": other}
     assert app.post(f"/threads/{thread}/runs", refused).status == 403
     command = {"id": 1, "method": "input.respond", "params": {"response": "yes"}}

@@ -30,10 +30,4 @@ class StarletteInstrumentor(Instrumentor):
             adapter=f"{_HERE}.requests:REQUEST",
             drive=f"{_HERE}.serving:dispatch",
         ),
-        Block(
-            module="starlette.middleware.exceptions",
-            name="wrap_app_handling_exceptions",
-            adapter=f"{_HERE}.requests:REQUEST",
-            drive=f"{_HERE}.serving:application",
-        ),
     )

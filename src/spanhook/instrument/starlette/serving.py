@@ -19,7 +19,9 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def endpoint(opening: Opening, wrapped: Callable[..., App], _instance: Any, args: Args, kwargs: Kwargs) -> App:
-    """In place of what makes an application of an endpoint that handles exceptions: with the operation inside of it."""
+    """In place of what makes an application that handles exceptions: with the operation inside of it, if it is that of
+    an endpoint.
+    """
     return served(opening, REQUESTS, wrapped, args, kwargs)
 
 
@@ -41,7 +43,9 @@ def served(
         late: Whether its endpoints run the gates themselves, once they know more.
     """
     app, conn = args
-    if not isinstance(conn, Request) or not _is_endpoint(app, conn.scope) or (app.__module__ == _FASTAPI) is not late:
+    if not _is_endpoint(app, conn.scope):
+        return _around(wrapped, args, kwargs)
+    if not isinstance(conn, Request) or (app.__module__ == _FASTAPI) is not late:
         return wrapped(*args, **kwargs)
 
     async def inside(scope: Scope, receive: Receive, send: Send) -> None:
@@ -81,9 +85,9 @@ async def dispatch(
     await serve(exchange, wrapped, late=False)
 
 
-def application(_opening: Opening, wrapped: Callable[..., App], _instance: Any, args: Args, kwargs: Kwargs) -> App:
-    """In place of what handles the exceptions of a whole application: endpoints that are applications themselves,
-    mounts, the middleware of routes, and WebSockets that are not accepted yet.
+def _around(wrapped: Callable[..., App], args: Args, kwargs: Kwargs) -> App:
+    """``served`` for other applications, such as all that is inside the application's middleware: endpoints that are
+    applications themselves, mounts, the middleware of routes, and WebSockets that are not accepted yet.
     """
     app, conn = args
     if not _has_response(conn):
