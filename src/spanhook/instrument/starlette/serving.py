@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from inspect import isfunction
 from typing import Any, cast
 
+import starlette
 from starlette.requests import HTTPConnection, Request
 
 from spanhook.errors import Reject
@@ -14,6 +15,8 @@ from spanhook.model import Args, Kwargs, Opening
 
 _FASTAPI = "fastapi.routing"
 """Where FastAPI makes applications of its endpoints; those are late."""
+
+ANSWERS_HANDSHAKES = int(starlette.__version__.partition(".")[0]) > 0
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -100,8 +103,10 @@ def _around(wrapped: Callable[..., App], args: Args, kwargs: Kwargs) -> App:
 
 
 def _has_response(conn: HTTPConnection) -> bool:
-    """Whether the server can send a response."""
-    return isinstance(conn, Request) or "websocket.http.response" in (conn.scope.get("extensions") or ())
+    """Whether a response can be sent: in a handshake, by the server and by Starlette, which drops it before 1.0."""
+    if isinstance(conn, Request):
+        return True
+    return ANSWERS_HANDSHAKES and "websocket.http.response" in (conn.scope.get("extensions") or ())
 
 
 async def refusing(app: App, make: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
