@@ -50,12 +50,14 @@ def rest(coroutine: Coroutine[Any, Any, Any], yielded: Any) -> Generator[Any, An
         return stop.value
 
 
-def drive(step: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine of a sync call or a step of its stream, which never suspends.
+def drive(step: Coroutine[Any, Any, Any] | None) -> Any:
+    """Run a coroutine of a sync call or a step of its stream, which never suspends; nothing if there is none.
 
     Raises:
         RuntimeError: It suspended nevertheless.
     """
+    if step is None:
+        return None
     try:
         step.send(None)
     except StopIteration as stop:

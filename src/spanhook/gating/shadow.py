@@ -12,7 +12,6 @@ from typing import Literal
 from opentelemetry.trace import NonRecordingSpan
 
 from spanhook.concurrency import drive
-from spanhook.gating._asking import Waiting
 from spanhook.gating.auditing import in_shadow
 from spanhook.gating.listener import Delivery, Listener
 from spanhook.gating.plan import Plan
@@ -99,7 +98,7 @@ class Trial:
 
     def enter(self) -> None:
         """Run hooks before the call and, if these end the operation, those after it."""
-        _drive(self._runner.enter())
+        drive(self._runner.enter())
         if self._op.error is not None or (self._op.short_circuited and not self._op.adapter.block):
             self._finish()
         self._tell()
@@ -118,8 +117,8 @@ class Trial:
         self._tell()
 
     def _finish(self) -> None:
-        _drive(self._runner.leave())
-        _drive(self._runner.observe())
+        drive(self._runner.leave())
+        drive(self._runner.observe())
 
     def _tell(self) -> None:
         decisions, kept = self._op.decisions, self._real.shadow_decisions
@@ -130,11 +129,6 @@ class Trial:
             for tell in in_shadow:
                 tell(self._real, decision)
         self._told = len(decisions)
-
-
-def _drive(waiting: Waiting | None) -> None:
-    if waiting is not None:
-        drive(waiting)
 
 
 def _copy(event: Event) -> Record:

@@ -19,7 +19,7 @@ from spanhook.cli.replay.records import Replayed, fault_of, finish, rebuilt, usa
 from spanhook.cli.replay.watching import watched
 from spanhook.concurrency import drive
 from spanhook.errors import ConfigurationError, Reject
-from spanhook.gating import Bound, Plan, Registry, Runner, Waiting, again, conclude
+from spanhook.gating import Bound, Plan, Registry, Runner, again, conclude
 from spanhook.model import Leaves, Operation, Record, add_kind, current, kinds
 from spanhook.telemetry import SCOPE, context_with, set_context
 
@@ -221,12 +221,12 @@ class _Live:
         set_context(context_with(self.op.span, self.op.before))
         current.set(self.op)
         assert self._runner is not None
-        _drive(self._runner.enter())
+        drive(self._runner.enter())
 
     def _rest(self) -> None:
         if self._runner is not None and not self._runner.done:
-            _drive(self._runner.leave())
-            _drive(self._runner.observe())
+            drive(self._runner.leave())
+            drive(self._runner.observe())
         conclude(self.op)
 
     def _what_stopped(self) -> str:
@@ -258,11 +258,6 @@ class _Live:
         if op.shadow is None and op.called and op.parent is not None:
             _roll_up(span, op.parent)
         self._context.run(self._rest)
-
-
-def _drive(waiting: Waiting | None) -> None:
-    if waiting is not None:
-        drive(waiting)
 
 
 def _never_called(outcome: Outcome) -> bool:
