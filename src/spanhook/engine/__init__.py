@@ -1,11 +1,11 @@
 """One call from start to end. Knows no library."""
 
+from spanhook.engine._callbacks import acalled_back, called_back
 from spanhook.engine._contexts import OperationContext
 from spanhook.engine._inner_windows import inner_stream
 from spanhook.engine._own_blocks import OperationBlock
 from spanhook.engine._own_functions import is_agent
 from spanhook.engine._own_operation import OwnOperation
-from spanhook.engine.absorption import acalled_back, called_back
 from spanhook.engine.admission import AdmittedRuns
 from spanhook.engine.arriving import arrive
 from spanhook.engine.attempts import aattempt, attempt

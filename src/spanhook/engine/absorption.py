@@ -12,6 +12,7 @@ from typing import Any, final
 
 from spanhook import semconv
 from spanhook.diagnostics import internal
+from spanhook.engine._callbacks import calling_back
 from spanhook.engine._names import same_model, same_provider
 from spanhook.model import (
     Adapter,
@@ -23,15 +24,9 @@ from spanhook.model import (
     Record,
     Usage,
     carried_by,
-    current,
     gated_by,
     make_encodable,
-    shed,
 )
-
-_calling_back: ContextVar[Record | None] = ContextVar("spanhook.calling_back", default=None)
-"""The operation whose framework is running the application's callbacks; their calls are never its transport."""
-
 
 _running: "ContextVar[Absorbed | None]" = ContextVar("spanhook.absorbed", default=None)
 """The absorbed call in progress."""
@@ -232,7 +227,7 @@ def span_ended(parent: Record, scope: str, used: Usage | None, *, failed: bool) 
 
 
 def _open(parent: Record) -> bool:
-    return parent.called and not parent.ended and _calling_back.get() is not parent
+    return parent.called and not parent.ended and calling_back.get() is not parent
 
 
 def _claimed(parent: Record, adapter: Adapter, instance: Any, carried: Carried) -> Absorbed | None:
@@ -256,50 +251,3 @@ def _claimed(parent: Record, adapter: Adapter, instance: Any, carried: Carried) 
             return None
         taken.append(one)
     return Absorbed(parent, adapter, instance, carried, taken=True)
-
-
-# ------------------------------------------------------------------------------------------------- callbacks
-
-
-def called_back(wrapped: Callable[..., Any], args: Args, kwargs: Kwargs) -> Any:
-    """Run a framework function that calls the application's callbacks: the handlers in its first argument."""
-    op = current.get() if args and args[0] else None
-    if type(op) is not Record:
-        return wrapped(*args, **kwargs)
-    before = _calling_back.get()
-    try:
-        _calling_back.set(op)
-        return wrapped(*args, **kwargs)
-    except BaseException as error:
-        _note(op, error)
-        raise
-    finally:
-        _calling_back.set(before)
-
-
-def acalled_back(wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Awaitable[Any]:
-    """``called_back`` for a coroutine function."""
-    op = current.get() if args and args[0] else None
-    if type(op) is not Record:
-        return wrapped(*args, **kwargs)
-    return _awaited(op, wrapped, args, kwargs)
-
-
-def _note(op: Record, error: BaseException) -> None:
-    """What a callback raises about an answer that took the call's place is meant for the caller."""
-    if op.short_circuited and isinstance(error, Exception):
-        op.told_error = error
-
-
-async def _awaited(op: Record, wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Any:
-    before = _calling_back.get()
-    try:
-        _calling_back.set(op)
-        # Called only now: if cancelled before its first step, no unawaited coroutine is left behind.
-        return await wrapped(*args, **kwargs)
-    except BaseException as error:
-        shed(error)
-        _note(op, error)
-        raise
-    finally:
-        _calling_back.set(before)
