@@ -81,19 +81,19 @@ class Asking(Pieces):
             outcome = await self.waited(bound, view, bound.function, view)
         else:
             outcome = self.now(view, bound.function, view)
-        await self.settle(bound, view, *outcome, again=again)
+        await self.apply(bound, view, *outcome, again=again)
 
     async def _ask_around(self, bound: Bound, *, again: bool) -> None:
         """Run a gate around those that follow it."""
 
-        async def apply(spent: int, view: Operation) -> None:
+        async def changed(spent: int, view: Operation) -> None:
             await self.judge(bound, spent, view, again=again)
 
         async def go_on() -> None:
             if not again:
                 await self.ask_next()
 
-        await nest(self, bound, self.verdicts, apply, go_on)
+        await nest(self, bound, self.verdicts, changed, go_on)
 
     async def ask_next(self) -> None:
         """Run the gates that follow, up to the first around the call."""
@@ -106,7 +106,7 @@ class Asking(Pieces):
             if op.error is None and (not bound.selective or self.wants(bound)):
                 await self.ask(bound)
 
-    async def settle(
+    async def apply(
         self,
         bound: Bound,
         view: Operation,

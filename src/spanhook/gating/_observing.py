@@ -19,16 +19,16 @@ class Observing(Asking):
 
     Attributes:
         observers, observed: The hooks after the call that are being run, and how many of them have run.
-        looked: Concurrent ``after`` hooks have begun.
+        concurrent: Those ``after`` hooks that run at the same time have begun.
     """
 
-    __slots__ = ("looked", "observed", "observers")
+    __slots__ = ("concurrent", "observed", "observers")
 
     observers: tuple[Bound, ...]
     observed: int
-    looked: bool
+    concurrent: bool
 
-    async def tell(self, first: Awaitable[None] | None = None) -> None:
+    async def run_observers(self, first: Awaitable[None] | None = None) -> None:
         """Run the hooks after a call that have not run, up to one that refuses.
 
         After a late rejection, ``on_error`` hooks run.
@@ -60,8 +60,8 @@ class Observing(Asking):
         await self._each(before)
         if failed:
             return
-        if self.plan.together and not self.looked and op.error is before and not self.verdicts.stopped:
-            self.looked = True
+        if self.plan.together and not self.concurrent and op.error is before and not self.verdicts.stopped:
+            self.concurrent = True
             await self._look_together()
         if op.error is not before:
             conclude(op)
@@ -88,20 +88,20 @@ class Observing(Asking):
                     outcome = await self.waited(bound, view, bound.function, view)
                 else:
                     outcome = self.now(view, bound.function, view)
-                await self.settle_after(bound, view, *outcome)
+                await self.apply_after(bound, view, *outcome)
 
     async def _around_the_rest(self, bound: Bound) -> None:
         """Run a hook around those that follow it."""
 
-        async def apply(spent: int, view: Operation) -> None:
+        async def changed(spent: int, view: Operation) -> None:
             self.verdicts.replace(bound, view._take()[2], spent, view._reason)
 
         async def go_on() -> None:
             await self._each(self.op.error)
 
-        await nest(self, bound, self.verdicts, apply, go_on)
+        await nest(self, bound, self.verdicts, changed, go_on)
 
-    async def settle_after(
+    async def apply_after(
         self, bound: Bound, view: Operation, value: Any, error: BaseException | None, spent: int
     ) -> None:
         """Wait for what a hook returned, if it must be waited for, and act on what it did."""

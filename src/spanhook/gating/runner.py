@@ -55,7 +55,7 @@ class Runner(Observing):
         self._entered: list[Generator | Wrapper] = []  # those that wait around the call, outermost first
         self._skipped = self.observers = ()
         self._index, self.observed, self._inline_ns, self._verdicts = 0, 0, 0, None
-        self._passed = self._made = self.looked = self.done = False
+        self._passed = self._made = self.concurrent = self.done = False
 
     @property
     def calls(self) -> bool:
@@ -126,7 +126,7 @@ class Runner(Observing):
     ) -> None:
         """Act on what a gate did inline; ``body`` is its generator, if it is one."""
         if body is None:
-            await self.settle(bound, view, value, error, spent)
+            await self.apply(bound, view, value, error, spent)
         elif await (generator := Generator(bound, view, body)).arrived((value, error, spent), self):
             self._entered.append(generator)
 
@@ -263,11 +263,11 @@ class Runner(Observing):
                         value = function(view)
                     except BaseException as raised:
                         view._locked = RETURNED
-                        return self._observe(self.settle_after(bound, view, None, raised, now() - started))
+                        return self._observe(self.apply_after(bound, view, None, raised, now() - started))
                     ended = now()
                     view._locked = RETURNED
                     if value is not None or view._changed or ended - started > limit:
-                        return self._observe(self.settle_after(bound, view, value, None, ended - started))
+                        return self._observe(self.apply_after(bound, view, value, None, ended - started))
                     cells[slot] += 1
                     cells[slot + 1] += ended - started
                     spent += ended - started
@@ -284,7 +284,7 @@ class Runner(Observing):
 
     async def _observe(self, first: Waiting | None = None) -> None:
         """Go on after the call; ``first`` as in ``_enter``."""
-        await self.tell(first)
+        await self.run_observers(first)
         conclude(self.op)
         self.done = True
 
