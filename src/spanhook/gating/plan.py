@@ -39,7 +39,7 @@ class Plan:
     fast_error: tuple[FastHook, ...] = ()
     """The first of ``error``, likewise."""
     afterwards: bool = False
-    """Whether there are hooks to run after a call, besides those that wait around it."""
+    """Whether any ``after`` or ``on_error`` hooks have to run."""
     reach: int = 0
     """The last index in ``counts.decisions.cells`` that they count in."""
     heard: Mapping[Phase, tuple[Heard, ...]] = field(default_factory=dict[Phase, tuple[Heard, ...]])

@@ -98,7 +98,7 @@ class Ledger(Protocol):
         Args:
             account, reservation, until: As for ``reserve``.
             amounts: What was used. It is added also if nothing is reserved under this id, as when the caps did not
-                allow it and the call was made all the same.
+                allow it and the call was made anyway.
             again: It is unknown whether this has happened before. If the account is there and nothing is reserved
                 under this id, it has, and nothing changes.
         """
