@@ -122,12 +122,8 @@ def _tell(op: Record) -> None:
         report(op, telemetry)
     except Exception as error:
         internal.report("report", error, lost=1)
-    for listener in listeners[op.heard :] if op.heard else listeners:
-        try:
-            listener(op)
-        except Exception as error:
-            internal.report("listener", error)
-        op.heard += 1
+    if listeners:
+        _notify(op)
     for auditor in registry.auditors:
         audited: set[int] = op.__dict__.setdefault("audited", set())
         if id(auditor.hook) in audited:  # an interrupt came between the two
@@ -138,6 +134,17 @@ def _tell(op: Record) -> None:
             internal.report("auditor", error, lost=1)
         audited.add(id(auditor.hook))
     op.reported = True
+
+
+def _notify(op: Record) -> None:
+    """Call the listeners that are left."""
+    op.recorded = max(op.recorded, 2)
+    for listener in listeners[op.recorded - 2 :]:
+        try:
+            listener(op)
+        except Exception as error:
+            internal.report("listener", error)
+        op.recorded += 1
 
 
 def _is_inside(op: Record) -> bool:

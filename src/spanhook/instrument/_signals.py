@@ -16,49 +16,48 @@ def told(signal: Signal) -> Make:
     before, after = _on_demand(signal.before), _on_demand(signal.after)
 
     def make(binding: Binding) -> Callable[..., Any]:
-        is_async = binding.sort == "async"
-
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
             if before is not None and binding.on:
-                try:
-                    args, kwargs = before(instance, args, kwargs)
-                except Exception as error:
-                    internal.report("signal", error)
+                args, kwargs = _observed(before, instance, args, kwargs) or (args, kwargs)
             try:
                 result = wrapped(*args, **kwargs)
+                if after is not None and binding.on:
+                    _observed(after, instance, args, kwargs, result)
             except BaseException as error:
                 shed(error)
                 raise
-            if after is None or not binding.on:
-                return result
-            if is_async:
-                return returned_later(result, instance, args, kwargs)
-            try:
-                after(instance, args, kwargs, result)
-            except UnboundError:
-                raise
-            except Exception as error:
-                internal.report("signal", error)
             return result
 
-        async def returned_later(coroutine: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+        def awaits(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+            if before is not None and binding.on:
+                args, kwargs = _observed(before, instance, args, kwargs) or (args, kwargs)
+            coroutine = wrapped(*args, **kwargs)
+            return coroutine if after is None or not binding.on else awaited(coroutine, instance, args, kwargs)
+
+        async def awaited(coroutine: Any, instance: Any, args: Any, kwargs: Any) -> Any:
             try:
                 result = await coroutine
+                if after is not None and binding.on:
+                    _observed(after, instance, args, kwargs, result)
             except BaseException as error:
                 shed(error)
                 raise
-            if after is not None and binding.on:
-                try:
-                    after(instance, args, kwargs, result)
-                except UnboundError:
-                    raise
-                except Exception as error:
-                    internal.report("signal", error)
             return result
 
-        return wrapper
+        return awaits if binding.sort == "async" else wrapper
 
     return make
+
+
+def _observed(observer: Callable[..., Any], *call: Any) -> Any:
+    """Tell an observer of a call; what it returns."""
+    try:
+        return observer(*call)
+    except UnboundError:
+        raise
+    except Exception as error:
+        internal.report("signal", error)
+        return None
 
 
 def _on_demand(path: str) -> Callable[..., Any] | None:

@@ -24,40 +24,33 @@ class End:
         resumed: An interrupt stopped its end, and other code resumes it.
         attempts: Called with its outcome, for refusals inside it that may not have held.
         accounted: Its usage has been counted, or need not be.
-        published, heard: Subscriptions have been notified, and how many listeners.
+        published: Subscriptions have been notified.
         summed: Its decisions have been added to the run's.
-        described, marked: Its span has all its attributes, and how many of its decisions.
-        measured, emitted: Its histograms have been recorded, and how many of its events.
+        recorded: How far it has been recorded: 1 once its span has its attributes, 2 once its histograms have it, and 1
+            more for each listener.
+        marked, emitted: How many of its decisions its span has, and how many of its events have been emitted.
     """
 
     __slots__ = (
         "accounted",
-        "described",
         "end_ns",
-        "end_time_ns",
         "ended",
         "endings",
-        "handed",
-        "heard",
-        "measured",
-        "published",
+        "recorded",
         "reported",
-        "resumed",
     )
 
     attempts: "list[Callable[[BaseException | None], None]] | None" = None
     endings: "count[int]"
     ended: bool
     end_ns: int
-    end_time_ns: int | None
-    handed: bool
+    end_time_ns: int | None = None
+    handed = False
     reported: bool
-    resumed: bool
+    resumed = False
     accounted: bool
-    published: bool
-    described: bool
-    measured: bool
-    heard: int
+    published = False
+    recorded: int
     summed = False
     marked = emitted = 0
 

@@ -99,8 +99,8 @@ class Record(End):
         stopped: What gates have refused it with there, whatever the framework makes of that.
     """
 
-    # Slots hold what every operation sets or reads: in CPython 3.11, class-level defaults are ten times slower to look
-    # up. The dict holds what few operations have, and what several threads set at once.
+    # Slots hold what most operations set. The dict holds what few operations have, and what several threads set at
+    # once: to read a class-level default takes half as long again, but to set a slot costs every operation.
     __slots__ = (
         "__dict__",
         "__weakref__",
@@ -114,22 +114,14 @@ class Record(End):
         "before",
         "called",
         "coverage",
-        "decisions",
         "end_attributes",
         "error",
-        "first_chunk_ns",
-        "foreign",
         "gated",
         "given",
         "held",
-        "in_hook",
         "instance",
         "kind",
         "kwargs",
-        "latch",
-        "left",
-        "modified",
-        "odd",
         "owed",
         "owing",
         "own_usage",
@@ -138,14 +130,24 @@ class Record(End):
         "plan",
         "returned_ns",
         "runner",
-        "short_circuited",
         "span",
         "start_ns",
         "status",
-        "withheld",
     )
 
+    owed: tuple[str, Usage | None]
+
     answer: Any = None
+    decisions: tuple[DecisionRecord, ...] = ()
+    modified: tuple[str, ...] = ()
+    left: Literal["", "interrupted", "abandoned", "cancelled"] = ""
+    withheld: list[Withheld] | None = None
+    first_chunk_ns = 0
+    latch: Any = None
+    odd = False
+    foreign = False
+    in_hook = False
+    short_circuited = False
     answerer: Any = None
     decided = False
     replaced = False
@@ -225,29 +227,21 @@ class Record(End):
         self.error: BaseException | None = None
         self.status: Status | Literal[""] = ""
         self.agent: str = ""
-        self.decisions: tuple[DecisionRecord, ...] = ()
         self.given: Mapping[str, str] = _NO_IDS
         self.plan: Any = None
         self.runner: Any = None
         self.coverage: Coverage | None = None
-        self.left: Literal["", "interrupted", "abandoned", "cancelled"] = ""
-        self.withheld: list[Withheld] | None = None
-        self.first_chunk_ns = 0
         self.returned_ns = 0
-        self.modified: tuple[str, ...] = ()
         self.own_usage: Usage | None = None
-        self.owed: tuple[str, Usage | None] | None = None
         self.owing: Record | None = None
         self.gated: list[str | None] | None = None
-        self.latch: Any = None
         self.end_attributes: Attributes | None = None
         self._identity: Identity | None = None
-        self.called = self.foreign = self.in_hook = self.odd = self.short_circuited = False
+        self.called = False
         self.endings = count()
-        self.ended = self.handed = self.reported = self.resumed = False
-        self.end_ns, self.end_time_ns = 0, None
-        self.accounted = self.published = self.described = self.measured = False
-        self.heard = 0
+        self.ended = self.reported = False
+        self.end_ns = 0
+        self.accounted, self.recorded = False, 0
 
     # ----------------------------------------------------------------- what it is about
 

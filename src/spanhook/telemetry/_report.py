@@ -37,14 +37,14 @@ def report(op: Record, telemetry: Telemetry) -> None:
     failed = kept = None
     span, logger = op.span, telemetry.logger
     try:
-        if telemetry.span_content or telemetry.values or (telemetry.event_content and logger is not None):
+        if telemetry.content:
             kept = concealed_content(op, _content.captured(op))
         try:
-            if not op.described and (span._end_time is None if type(span) is LeanSpan else span.is_recording()):
+            if not op.recorded and (span._end_time is None if type(span) is LeanSpan else span.is_recording()):
                 _describe(op, kept, telemetry)
         except Exception as error:
             internal.report("report.span", error, lost=1)
-        op.described = True
+        op.recorded = op.recorded or 1
         if telemetry.instruments is not None or logger is not None:
             _measure_and_tell(op, kept, telemetry)
     except Exception as error:
@@ -59,9 +59,9 @@ def _measure_and_tell(op: Record, kept: dict[str, Any] | None, telemetry: Teleme
     """Record the histograms and emit the log events, if there are providers."""
     logger, instruments = telemetry.logger, telemetry.live()
     error_type = _error_type(op) if op.phase == "error" else op.fault or None
-    if instruments is not None and not op.foreign and not op.measured:
+    if instruments is not None and not op.foreign and op.recorded < 2:
         try:
-            op.measured = True
+            op.recorded = 2
             measure(op, instruments.histograms, telemetry.naming, error_type)
         except Exception as error:
             internal.report("report.metrics", error, lost=1)
@@ -94,11 +94,12 @@ def _describe(op: Record, kept: dict[str, Any] | None, telemetry: Telemetry) -> 
         span.set_attributes(attributes)
     elif op.odd:
         check(span)
-    for name, noted, time_ns in op.noted:
-        span.add_event(name, noted, time_ns)
-    if op.decisions:
-        _tell_decisions(op, telemetry.error_messages)
-    if _has_failed(op):
+    if op.__dict__:
+        for name, noted, time_ns in op.noted:
+            span.add_event(name, noted, time_ns)
+        if op.decisions:
+            _tell_decisions(op, telemetry.error_messages)
+    if (op.phase == "error" or op.fault) and _has_failed(op):
         _fail(op, telemetry)
 
 
@@ -108,8 +109,8 @@ def _has_failed(op: Record) -> bool:
 
 def _end_attributes(op: Record, telemetry: Telemetry, attributes: dict[str, Any]) -> dict[str, Any]:
     """Add what is known at the end to ``attributes``, which it returns."""
-    identity = op.identity
-    if op.below is not None:
+    identity, few_have = op.identity, op.__dict__
+    if few_have and op.below is not None:
         told = op.attributes
         below = telemetry.naming.told(op.kind, op.below)
         attributes.update([(name, value) for name, value in below.items() if name not in told])
@@ -122,8 +123,6 @@ def _end_attributes(op: Record, telemetry: Telemetry, attributes: dict[str, Any]
         _identified(attributes, op, identity)
     if op.coverage is not None:
         attributes[semconv.COVERAGE] = op.coverage
-    if op.first_chunk_ns and (waited := _fields.waited_s(op)) is not None:
-        attributes[semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK] = waited
     used = op.own_usage
     if used is not None:
         _fields.used_itself(attributes, used, telemetry.naming, generates=op.kind == "llm.call")
@@ -134,15 +133,22 @@ def _end_attributes(op: Record, telemetry: Telemetry, attributes: dict[str, Any]
         attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = ("error",) * (choices if 0 < choices <= 128 else 1)
     if op.adapter.names is not None and not op.adapter.block and op.kind in _NAMED and len(names := _names(op)) > 1:
         attributes[semconv.NAMES] = tuple(map(encodable, names))
+    if op.agent and op.kind == "tool.execute":
+        attributes[semconv.GEN_AI_AGENT_NAME] = op.agent
+    if few_have:
+        _note_what_few_have(attributes, op, telemetry)
+    return attributes
+
+
+def _note_what_few_have(attributes: dict[str, Any], op: Record, telemetry: Telemetry) -> None:
+    if op.first_chunk_ns and (waited := _fields.waited_s(op)) is not None:
+        attributes[semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK] = waited
     if op.in_hook:
         attributes[semconv.IN_HOOK] = True
     if op.modified:
         attributes[semconv.MODIFIED] = op.modified
     if op.decisions:
         attributes.update(_decided(op, telemetry.error_messages))
-    if op.agent and op.kind == "tool.execute":
-        attributes[semconv.GEN_AI_AGENT_NAME] = op.agent
-    return attributes
 
 
 def _names(op: Record) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ class Telemetry:
         self.event_content = False
         self.error_messages = False
         self.values = False
+        self.content = False
         self.gauges: Mapping[str, Gauge] = {}
         self.naming = V1_41
         self.opener = self._opener(None)
@@ -77,6 +78,7 @@ class Telemetry:
             self._retire()
             self.instruments = self._instruments(meters, since)
         self.logger = self._new_logger()
+        self.content = self.span_content or self.values or (self.event_content and self.logger is not None)
 
     @property
     def meter_provider(self) -> MeterProvider:
@@ -119,7 +121,7 @@ class Telemetry:
         self._retire()
         self.logger = None
         self.settings = Settings()
-        self.span_content = self.event_content = self.error_messages = self.values = False
+        self.span_content = self.event_content = self.error_messages = self.values = self.content = False
         self._tracer_provider = self._meter_provider = self._logger_provider = None
         self.naming = V1_41
         self.opener = self._opener(None)

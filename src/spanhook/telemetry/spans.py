@@ -93,6 +93,8 @@ class Opener:
             self._dropped_flags = TraceFlags(self._root_flags & ~TraceFlags.SAMPLED)
             self._random = type(tracer.id_generator) is RandomIdGenerator
             self._inherits = _inherits(self._sampler, "local")
+            known = _TUPLE and self._random
+            self._child_is_known, self._root_is_known = known and self._inherits, known and bool(self._root)
             self._remote_flags = self._known_flags() if _inherits(self._sampler, "remote") else frozenset[int]()
 
     def _familiar(self) -> bool:
@@ -132,16 +134,21 @@ class Opener:
         ``plain`` if the SDK is known to accept them as they are.
         """
         tracer = self.tracer
-        if self._lean and getattr(tracer.span_processor, "_span_processors", None) is not self.processors:
+        if not self._lean:
+            return tracer.start_span(name, before, kind, attributes)
+        if getattr(tracer.span_processor, "_span_processors", None) is not self.processors:
             self._look_again(tracer.span_processor)
-        if not self._lean or self._heard or not self._enabled() or not (plain or is_plain(attributes)):
+        if self._heard or not self._enabled() or not (plain or is_plain(attributes)):
             return tracer.start_span(name, before, kind, attributes)
         around: Any = before.get(_KEY)
         if around is None:
+            if self._root_is_known and (trace_id := getrandbits(128)) and (span_id := getrandbits(64)):
+                own = _new(SpanContext, (trace_id, span_id, False, self._root_flags, _NO_STATE, True))
+                return lean_span(self, name, own, None, kind, attributes)
             return self._root_span(name, before, kind, attributes)
         if type(around) is LeanSpan:
             parent = cast(SpanContext, around._context)  # valid, and of this process
-            if _TUPLE and self._random and self._inherits and parent[3] & _SAMPLED and (span_id := getrandbits(64)):
+            if self._child_is_known and parent[3] & _SAMPLED and (span_id := getrandbits(64)):
                 own = _new(SpanContext, (parent[0], span_id, False, parent[3], parent[4], True))
                 return lean_span(self, name, own, parent, kind, attributes)
         else:
@@ -167,8 +174,7 @@ class Opener:
 
     def _root_span(self, name: str, before: Context, kind: SpanKind, attributes: dict[str, Any]) -> Span:
         ids, sampled, trace_state = self.tracer.id_generator, self._root, _NO_STATE
-        trace_id = (getrandbits(128) if self._random else 0) or ids.generate_trace_id()
-        span_id = (getrandbits(64) if self._random else 0) or ids.generate_span_id()
+        trace_id, span_id = ids.generate_trace_id(), ids.generate_span_id()
         recording, whole = sampled, False
         if sampled is None:
             result = self._sampler.should_sample(before, trace_id, name, kind, attributes, ())
