@@ -35,12 +35,14 @@ def index_of(told: Fields, name: str = "index") -> int:
     return index if type(index) is int else 0
 
 
+def extras_of(value: Any) -> Fields:
+    """The fields that a provider sent beyond those that the SDK defines; of JSON, all."""
+    return value if type(value) is dict else getattr(value, "__pydantic_extra__", None) or _NO_FIELDS
+
+
 def extra_of(value: Any, name: str) -> Any:
-    """A field that a provider sent beyond those that the SDK defines."""
-    if type(value) is dict:
-        return value.get(name)
-    more = getattr(value, "__pydantic_extra__", None)
-    return more.get(name) if more else None
+    """One of them; ``None`` if it is not there."""
+    return extras_of(value).get(name)
 
 
 def as_reported(value: Any) -> Any:
@@ -70,9 +72,4 @@ def is_model(value: Any) -> bool:
 
 def noted(told: Fields, names: Sequence[tuple[str, str]]) -> Attributes:
     """Attributes for text fields, given pairs of field name and attribute name."""
-    attributes: Attributes = {}
-    for name, key in names:
-        value = told.get(name)
-        if value and isinstance(value, str):
-            attributes[key] = value
-    return attributes
+    return {key: value for name, key in names if (value := told.get(name)) and isinstance(value, str)}

@@ -5,7 +5,7 @@ from typing import Any
 
 from spanhook import semconv
 from spanhook.instrument.wire._estimate import estimate
-from spanhook.instrument.wire.reading import Fields, extra_of, fields_of, noted, text_of
+from spanhook.instrument.wire.reading import Fields, extra_of, extras_of, fields_of, noted, text_of
 from spanhook.model import MOST_TOKENS, Attributes, Usage
 
 UsagePlaces = tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
@@ -30,11 +30,13 @@ def counted(reported: Any, places: UsagePlaces) -> Usage | None:
             return None
         used.skip("usage")
         return used
+    more = None if told is reported else extras_of(reported)
     for around, counts in places:
         holder, fields = reported, told
         if around:
             holder = told.get(around)
-            holder = extra_of(reported, around) if holder is None else holder
+            if holder is None and more:
+                holder = more.get(around)
             if not holder:
                 continue
             fields = fields_of(holder)
@@ -48,6 +50,8 @@ def counted(reported: Any, places: UsagePlaces) -> Usage | None:
 
 def bounded(used: Usage) -> Usage:
     """The same usage, with no part larger than its whole."""
+    if not (used.cache_read_tokens or used.cache_write_tokens or used.cache_hour_tokens or used.reasoning_tokens):
+        return used
     used.cache_read_tokens = min(used.cache_read_tokens, used.input_tokens)
     used.cache_write_tokens = min(used.cache_write_tokens, used.input_tokens - used.cache_read_tokens)
     if used.cache_hour_tokens:
