@@ -13,9 +13,9 @@ import pytest
 
 import spanhook
 from spanhook import Hooks, Operation, Reject
-from spanhook.concurrency import reaper
+from spanhook.concurrency import drive, reaper
 from spanhook.engine._completion import interrupted
-from spanhook.engine._gates import start
+from spanhook.engine._gates import apasses, passes
 from spanhook.engine.beginning import begin
 from spanhook.model import Adapter, Following, Record, current
 from spanhook.testing import recorder
@@ -125,8 +125,7 @@ def test_an_interrupt_before_the_call_returns_reaches_the_hooks_that_wait_around
         op = begin(WHOLE, library, ("given",), {})
         assert type(op) is Record
         with being_current(op):
-            start(op, is_async=is_async)
-            assert op.runner.enter() is None
+            assert drive(apasses(op)) if is_async else passes(op)
         interrupted(op, is_async, None, KeyboardInterrupt())
     assert told == ["KeyboardInterrupt", "cancelled"]
 

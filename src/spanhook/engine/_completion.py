@@ -11,7 +11,7 @@ from typing import Any
 
 from spanhook.concurrency import Dropped, drive, private_loops, reaper, running_loop, shielded, under_trio
 from spanhook.diagnostics import internal
-from spanhook.engine._gates import apasses, arun_rest, passes, run_rest, start
+from spanhook.engine._gates import apasses, arun_rest, passes, run_rest
 from spanhook.engine._lasting import end_lasting
 from spanhook.engine._withheld import hand_out
 from spanhook.engine.beginning import begin
@@ -160,8 +160,7 @@ async def _instantly(following: Following, *, is_async: bool) -> Any:
         try:
             set_context(context_with(op.span, op.before))
             current.set(op)
-            start(op, is_async=is_async, direct=partial(_called, op) if is_async else None)
-            if await apasses(op) if is_async else passes(op):
+            if await apasses(op, partial(_called, op)) if is_async else passes(op):
                 op.called = True
             if is_async:
                 await afinish(op)

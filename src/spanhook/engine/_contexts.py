@@ -15,7 +15,7 @@ from typing import Any
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
 from spanhook.engine._completion import afinish, await_end, interrupted
-from spanhook.engine._gates import apasses, asked, prepared, sent_on, start
+from spanhook.engine._gates import apasses, asked, prepared, sent_on
 from spanhook.engine._own_blocks import elsewhere, raise_outcome
 from spanhook.engine._streams import Track
 from spanhook.engine.absorption import Absorbed, Part
@@ -83,7 +83,6 @@ class OperationContext(AbstractAsyncContextManager[Any]):
                 current.set(op)
                 if op.adapter.made_elsewhere:
                     _is_made(op)
-                start(op, is_async=True)
                 if await apasses(op):
                     op.called = True
                     asked(op)

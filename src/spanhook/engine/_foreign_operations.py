@@ -15,9 +15,8 @@ from spanhook import semconv
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
 from spanhook.engine._completion import await_end, finish, interrupted
-from spanhook.engine._gates import passes, run_rest, start
+from spanhook.engine._gates import passes, run_rest
 from spanhook.engine.absorption import absorbed_span, span_ended
-from spanhook.engine.beginning import begun
 from spanhook.engine.foreign import described, usage_of
 from spanhook.engine.lifecycle import end, foreign
 from spanhook.errors import Reject, RunStopped
@@ -76,7 +75,6 @@ class Live:
         attributes = described(span.attributes or {})
         before = otel_context.get_current()
         op = Record(_ADAPTERS[kind], attributes, None, (), {}, parent, ambient.get(), before, clock.now())
-        begun.any = True
         op.agent = op.name if kind == "agent.invoke" else parent.agent if parent is not None else ""
         operation = OPERATION_NAMES.get(kind, kind)
         if operation in semconv.OPERATIONS:
@@ -106,7 +104,6 @@ class Live:
             try:
                 set_context(context_with(op.span, op.before))
                 current.set(op)
-                start(op, is_async=False)
                 if not passes(op):
                     run_rest(op)
             finally:

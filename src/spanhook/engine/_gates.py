@@ -16,30 +16,16 @@ from spanhook.gating import Runner, conclude, count_decision, publish
 from spanhook.model import Adapter, Args, Kwargs, Record, clock
 
 
-def start(op: Record, *, is_async: bool, direct: Callable[[], Awaitable[None]] | None = None) -> None:
-    """Give ``op`` the runner of its hooks, if it has any; listeners alone are notified at once.
+def passes(op: Record) -> bool:
+    """Give ``op`` the runner of its hooks and run the gates; listeners alone are notified. Its context is current.
 
-    Args:
-        op: The operation.
-        is_async: Whether its call is awaited.
-        direct: Makes the call for a hook that cannot leave that to the caller.
+    Returns:
+        Whether to make the call.
     """
     plan = op.plan
-    if plan is None:
-        return
-    if not plan.hooked and op.error is None:  # it only has listeners
-        publish(op, "pre", count_decision)
-        return
-    if is_async:
-        reaper.start()  # the garbage collector may close a coroutine, and no thread can be started there
-    op.runner = Runner(op, plan, is_async=is_async, direct=direct)
-
-
-def passes(op: Record) -> bool:
-    """Run the gates; returns whether to make the call. The operation's context is current."""
-    runner = op.runner
-    if runner is None:
-        return op.error is None
+    if plan is None or (not plan.hooked and op.error is None):
+        return _unhooked(op)
+    op.runner = runner = Runner(op, plan, is_async=False)
     try:
         waiting = runner.enter()
         if waiting is not None:
@@ -49,11 +35,18 @@ def passes(op: Record) -> bool:
     return op.error is None if waiting is None else runner.calls
 
 
-async def apasses(op: Record) -> bool:
-    """``passes`` for async code."""
-    runner = op.runner
-    if runner is None:
-        return op.error is None
+async def apasses(op: Record, direct: Callable[[], Awaitable[None]] | None = None) -> bool:
+    """``passes`` for async code.
+
+    Args:
+        op: The operation.
+        direct: Makes the call for a hook that cannot leave that to the caller.
+    """
+    plan = op.plan
+    if plan is None or (not plan.hooked and op.error is None):
+        return _unhooked(op)
+    reaper.start()  # the garbage collector may close a coroutine, and no thread can be started there
+    op.runner = runner = Runner(op, plan, is_async=True, direct=direct)
     try:
         waiting = runner.enter()
         if waiting is not None:
@@ -61,6 +54,12 @@ async def apasses(op: Record) -> bool:
     except BaseException as error:
         return broken(op, error)
     return op.error is None if waiting is None else runner.calls
+
+
+def _unhooked(op: Record) -> bool:
+    if op.plan is not None:
+        publish(op, "pre", count_decision)
+    return op.error is None
 
 
 def run_rest(op: Record) -> None:

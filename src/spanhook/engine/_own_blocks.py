@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from spanhook.concurrency import drive, reaper
 from spanhook.engine._completion import afinish, await_end, finish, interrupted
-from spanhook.engine._gates import apasses, passes, start
+from spanhook.engine._gates import apasses, passes
 from spanhook.engine._own_adapters import Own, block_adapter
 from spanhook.engine._own_functions import decorated
 from spanhook.engine._own_operation import OwnOperation
@@ -82,7 +82,6 @@ class OperationBlock:
             try:
                 set_context(context_with(op.span, op.before))
                 current.set(op)
-                start(op, is_async=is_async)
                 if await apasses(op) if is_async else passes(op):
                     handle = self._keep(op, is_async=is_async)
                     op.called = inside = True

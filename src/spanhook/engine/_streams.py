@@ -12,7 +12,7 @@ from typing import Any
 from spanhook.concurrency import reaper
 from spanhook.engine._chunks import answer_chunks, body_of, reading
 from spanhook.engine._completion import await_end
-from spanhook.engine._gates import apasses, arun_rest, asked, passes, prepared, run_rest, start
+from spanhook.engine._gates import apasses, arun_rest, asked, passes, prepared, run_rest
 from spanhook.engine._steps import END, Failed, Steps
 from spanhook.engine.beginning import begin
 from spanhook.engine.lifecycle import outcome
@@ -95,9 +95,9 @@ class Track(Steps):
                 set_context(self._context)
                 current.set(op)
                 self._prepare(op)
-                start(op, is_async=self.is_async)
+                passed = await apasses(op) if self.is_async else passes(op)
                 self._hold(op)
-                if await apasses(op) if self.is_async else passes(op):
+                if passed:
                     op.called = True
                     if op.runner is not None:
                         asked(op)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import log
 from spanhook.engine._completion import afinish, await_end, interrupted
-from spanhook.engine._gates import apasses, start
+from spanhook.engine._gates import apasses
 from spanhook.engine._opening import naming, open_span
 from spanhook.engine._own_blocks import elsewhere
 from spanhook.engine.beginning import begin
@@ -49,7 +49,6 @@ class AdmittedRuns:
                     return None
                 op.plan = op.plan.deciding
                 current.set(op)
-                start(op, is_async=True)
                 if await apasses(op):
                     op.ended, op.runner = True, None
                     return _admission(op, known)
@@ -114,7 +113,6 @@ class Execution:
                 set_context(context_with(op.span, op.before))
                 current.set(op)
                 _admit(op, admission)
-                start(op, is_async=True)
                 if await apasses(op):
                     op.called = inside = True
                     self._op = op

@@ -31,17 +31,6 @@ from spanhook.model import (
 from spanhook.telemetry import get_context, telemetry
 
 
-class Begun:
-    """Attributes:
-    any: Whether an operation has begun in this process.
-    """
-
-    any = False
-
-
-begun = Begun()
-
-
 def begin(
     adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, *, traced: bool = True, alone: bool = False
 ) -> Record | Absorbed | Part | None:
@@ -49,8 +38,11 @@ def begin(
 
     Its span is started, unless it is not to be ``traced`` yet, but not yet current, and no hook has run.
     """
-    held, before, undescribed = current.get(), get_context(), False
-    parent = None if held is None and not foreign else _enclosing(held, before, alone=alone)
+    held, before = current.get(), get_context()
+    if type(held) is Record and not held.ended:
+        parent = held
+    else:
+        parent = None if held is None and not foreign else _enclosing(held, before, alone=alone)
     in_hook = held is not None and held.in_hook
     may_be_run = parent is None or parent.kind in ASKING_FOR_RUNS
     plan = None if in_hook else (registry.outer if may_be_run else registry.plans).get(adapter.kind)
@@ -60,20 +52,21 @@ def begin(
         description = described(adapter, instance, args, kwargs)
     except Exception as error:
         internal.report("extract.start", error)
-        description, undescribed = (dict[str, Any](), True, ""), True  # still an operation: any call is gated
+        description = dict[str, Any](), True, None  # still an operation: any call is gated
     if description is None:
         return None
     attributes, plain, name = description
     if type(held) is Record and held.adapter.model_layer:
         transport = absorbed(held, adapter, instance, args, kwargs, attributes)
         if transport is not None:
-            held.odd |= not plain
+            if not plain:
+                held.odd = True
             return transport
     op = Record(adapter, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now(), held)
-    begun.any = True
-    name = name or naming(adapter, attributes)
-    if undescribed:
-        op.undescribed = True
+    if not name:
+        if name is None:
+            op.undescribed = True
+        name = naming(adapter, attributes)
     if plan is not None:
         _hook(op, plan)
     elif in_hook:

@@ -17,7 +17,7 @@ from spanhook.concurrency import Dropped, drive, reaper
 from spanhook.engine._announcing import Announcement
 from spanhook.engine._completion import afinish, await_end, finish, interrupted, left
 from spanhook.engine._elsewhere import Elsewhere
-from spanhook.engine._gates import apasses, asent, asked, passes, prepared, sent, sent_on, show, start
+from spanhook.engine._gates import apasses, asent, asked, passes, prepared, sent, sent_on, show
 from spanhook.engine.absorption import Absorbed, Part
 from spanhook.engine.beginning import begin
 from spanhook.engine.handover import hand_over, stream_sort, tap
@@ -49,9 +49,7 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
         try:
             set_context(context_with(op.span, op.before))
             current.set(op)
-            if op.plan is not None:
-                start(op, is_async=False)
-            if passes(op) if op.runner is not None else op.error is None:
+            if op.error is None if op.plan is None else passes(op):
                 op.called = True
                 if adapter.stream_of is not None and op.runner is not None:
                     asked(op)
@@ -118,9 +116,12 @@ async def acall(
         try:
             set_context(context_with(op.span, op.before))
             current.set(op)
-            if op.plan is not None:
-                start(op, is_async=True, direct=partial(_make, op, wrapped) if op.plan.wraps else None)
-            if await apasses(op) if op.runner is not None else op.error is None:
+            plan = op.plan
+            if plan is None:
+                passed = op.error is None
+            else:
+                passed = await apasses(op, partial(_make, op, wrapped) if plan.wraps else None)
+            if passed:
                 await _make(op, wrapped)
                 if adapter.stream_of is not None and (stream := hand_over(op, op.result)) is not None:
                     return stream

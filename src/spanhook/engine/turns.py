@@ -5,7 +5,7 @@ from typing import Any
 
 from spanhook.concurrency import reaper
 from spanhook.engine._completion import afinish, await_end, interrupted
-from spanhook.engine._gates import apasses, start
+from spanhook.engine._gates import apasses
 from spanhook.engine._lasting import end_lasting
 from spanhook.engine.beginning import begin
 from spanhook.engine.lifecycle import fail, outcome, settle
@@ -38,11 +38,7 @@ async def _go_on(turn: Turn, op: Record, wrapped: Callable[..., Awaitable[Any]],
         try:
             set_context(context_with(op.span, op.before))
             current.set(op)
-            passes = op.error is None
-            if not op.called:
-                start(op, is_async=True)
-                passes = await apasses(op)
-            if passes:
+            if op.error is None if op.called else await apasses(op):
                 op.called = True
                 try:
                     result = await wrapped(*args, **kwargs)
