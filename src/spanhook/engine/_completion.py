@@ -1,7 +1,7 @@
 """Completes an operation once its call is over, for calls and streams alike."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import wait
 from contextlib import nullcontext, suppress
 from contextvars import Context, copy_context
@@ -13,8 +13,9 @@ from spanhook.concurrency import Dropped, drive, private_loops, reaper, running_
 from spanhook.diagnostics import internal
 from spanhook.engine._gates import apasses, arun_rest, passes, run_rest
 from spanhook.engine._lasting import end_lasting
+from spanhook.engine._pending import await_end, leave_to_reaper
 from spanhook.engine._withheld import hand_out
-from spanhook.engine.beginning import begin
+from spanhook.engine.beginning import Begun, begin
 from spanhook.engine.lifecycle import end, outcome
 from spanhook.gating import Waiting, conclude
 from spanhook.model import Following, Record, ambient, current
@@ -153,56 +154,61 @@ async def _instantly(following: Following, *, is_async: bool) -> Any:
     Raises:
         Reject: It was refused, and there is no replacement.
     """
-    op = begin(following.adapter, following.instance, (), {})
+
+    async def run(op: Record) -> bool:
+        if await apasses(op, partial(_call, op)) if is_async else passes(op):
+            await _call(op)
+        if is_async:
+            await afinish(op)
+        else:
+            finish(op)
+        return False
+
+    op = await operate(partial(begin, following.adapter, following.instance, (), {}), run, is_async=is_async)
+    return outcome(op) if type(op) is Record else None
+
+
+async def _call(op: Record) -> None:
+    op.called = True
+
+
+async def operate(begins: Callable[[], Begun], body: Callable[[Record], Awaitable[bool]], *, is_async: bool) -> Begun:
+    """Begin an operation and run ``body`` in its context; whatever interrupts that, it ends. See ``calls``.
+
+    Args:
+        begins: Begins it.
+        body: Returns whether the operation goes on afterwards, with its context current. Whoever awaits this calls
+            nothing before returning then: an interrupt there would leave the operation current.
+        is_async: Whether its hooks are those of an awaited call.
+
+    Returns:
+        What has begun. ``body`` has not run if that is not an operation of its own.
+    """
+    op = begins()
     if type(op) is not Record:
-        return None
+        return op
+    goes_on = False
     try:
         try:
             set_context(context_with(op.span, op.before))
             current.set(op)
-            if await apasses(op, partial(_called, op)) if is_async else passes(op):
-                op.called = True
-            if is_async:
-                await afinish(op)
-            else:
-                finish(op)
+            goes_on = await body(op)
         finally:
-            try:
-                set_context(op.before)
-            finally:
-                current.set(op.held)
+            if not goes_on:
+                try:
+                    set_context(op.before)
+                finally:
+                    current.set(op.held)
     except BaseException as error:
         op.ended = True
         if not op.reported and not op.handed:
             reaper.put((interrupted, op, is_async, None, error))
             await_end(op)
         raise
-    return outcome(op)
-
-
-async def _called(op: Record) -> None:
-    op.called = True
+    return op
 
 
 # ---------------------------------------------------------------------------------- ending without a waiting caller
-
-
-def leave_to_reaper(op: Record) -> None:
-    """Let the reaper report the end of the run, because it may have to end ``op`` first."""
-    op.root.__dict__.setdefault("pending", set()).add(op)
-
-
-def take_from_reaper(op: Record) -> None:
-    """Note that ``op`` ended by itself after all."""
-    pending = op.root.pending
-    if pending:
-        pending.discard(op)
-
-
-def await_end(op: Record) -> None:
-    """Ensure that the reaper ends ``op``, which it was given, before it reports the enclosing run."""
-    leave_to_reaper(op)
-    reaper.start()
 
 
 def left(op: Record) -> Dropped:

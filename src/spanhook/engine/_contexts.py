@@ -14,16 +14,17 @@ from typing import Any
 
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
-from spanhook.engine._completion import afinish, await_end, interrupted
+from spanhook.engine._completion import afinish, interrupted, operate
 from spanhook.engine._gates import apasses, asked, prepared, sent_on
 from spanhook.engine._own_blocks import elsewhere, raise_outcome
+from spanhook.engine._pending import await_end
 from spanhook.engine._streams import Track
 from spanhook.engine.absorption import Absorbed, Part
 from spanhook.engine.beginning import begin
 from spanhook.engine.handover import tap, tracked
 from spanhook.engine.lifecycle import fail, note_response, outcome, settle
 from spanhook.model import Adapter, Args, Kwargs, Record, asheds, current
-from spanhook.telemetry import context_with, set_context
+from spanhook.telemetry import set_context
 
 
 class OperationContext(AbstractAsyncContextManager[Any]):
@@ -59,9 +60,11 @@ class OperationContext(AbstractAsyncContextManager[Any]):
     @asheds
     async def __aenter__(self) -> Any:
         adapter, wrapped, instance, args, kwargs = self._call
-        op = begin(adapter, instance, args, kwargs)
+        op = await operate(partial(begin, adapter, instance, args, kwargs), self._enter, is_async=True)
+        if self._op is not None or self._track is not None:
+            return self._value
         if type(op) is Record:
-            return await self._enter(op, wrapped)
+            return outcome(op)
         if op is None:
             self._inner = wrapped(*args, **kwargs)
             return await self._inner.__aenter__()
@@ -75,47 +78,30 @@ class OperationContext(AbstractAsyncContextManager[Any]):
         result = await op.amake(self._inner.__aenter__, (), {})
         return tap(op, instance, args, kwargs, result) if adapter.stream_of is not None else result
 
-    async def _enter(self, op: Record, wrapped: Callable[..., Any]) -> Any:
-        inside = False
-        try:
+    async def _enter(self, op: Record) -> bool:
+        wrapped = self._call[1]
+        if op.adapter.made_elsewhere:
+            _is_made(op)
+        if await apasses(op):
+            op.called = True
+            asked(op)
+            if op.adapter.prepares:
+                op.args, op.kwargs = prepared(op.adapter, op.instance, op.args, op.kwargs)
             try:
-                set_context(context_with(op.span, op.before))
-                current.set(op)
-                if op.adapter.made_elsewhere:
-                    _is_made(op)
-                if await apasses(op):
-                    op.called = True
-                    asked(op)
-                    if op.adapter.prepares:
-                        op.args, op.kwargs = prepared(op.adapter, op.instance, op.args, op.kwargs)
-                    try:
-                        self._inner = wrapped(*op.args, **op.kwargs)
-                        self._value = value = await self._inner.__aenter__()
-                    except BaseException as error:
-                        self._inner = None
-                        fail(op, error)
-                    else:
-                        handed = tracked(op, value)
-                        if handed is not None:
-                            self._track, stream = handed
-                            return stream
-                        self._keep(op)
-                        inside = True
-                        return value
-                await afinish(op)
-            finally:
-                if not inside:
-                    try:
-                        set_context(op.before)
-                    finally:
-                        current.set(op.held)
-        except BaseException as error:
-            op.ended = True
-            if not op.reported and not op.handed:
-                reaper.put((interrupted, op, True, None, error))
-                await_end(op)
-            raise
-        return outcome(op)
+                self._inner = wrapped(*op.args, **op.kwargs)
+                self._value = await self._inner.__aenter__()
+            except BaseException as error:
+                self._inner = None
+                fail(op, error)
+            else:
+                handed = tracked(op, self._value)
+                if handed is not None:
+                    self._track, self._value = handed
+                    return False
+                self._keep(op)
+                return True
+        await afinish(op)
+        return False
 
     def _keep(self, op: Record) -> None:
         """Let the reaper end the operation if the block is dropped without being left."""

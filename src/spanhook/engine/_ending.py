@@ -12,7 +12,8 @@ from typing import Any
 
 from spanhook.concurrency import reaper, running_loop
 from spanhook.engine._chunks import Reading
-from spanhook.engine._completion import afinish, finish, leave_to_reaper, orphan, take_from_reaper
+from spanhook.engine._completion import afinish, finish, orphan
+from spanhook.engine._pending import leave_to_reaper, take_from_reaper
 from spanhook.engine.lifecycle import returned
 from spanhook.model import Record, current
 from spanhook.telemetry import context_with, get_context, set_context

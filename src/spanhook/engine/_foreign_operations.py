@@ -12,10 +12,11 @@ from opentelemetry.sdk.trace import ReadableSpan, Span
 from opentelemetry.trace import StatusCode
 
 from spanhook import semconv
-from spanhook.concurrency import reaper
+from spanhook.concurrency import drive, reaper
 from spanhook.diagnostics import internal
-from spanhook.engine._completion import await_end, finish, interrupted
+from spanhook.engine._completion import finish, interrupted, operate
 from spanhook.engine._gates import passes, run_rest
+from spanhook.engine._pending import await_end
 from spanhook.engine.absorption import absorbed_span, span_ended
 from spanhook.engine.foreign import described, usage_of
 from spanhook.engine.lifecycle import end, foreign
@@ -100,22 +101,13 @@ class Live:
 
     def gate(self, op: Record) -> None:
         """Run the gates; their outcome is in ``op.error``. If they refuse, ``on_error`` hooks have run."""
-        try:
-            try:
-                set_context(context_with(op.span, op.before))
-                current.set(op)
-                if not passes(op):
-                    run_rest(op)
-            finally:
-                try:
-                    set_context(op.before)
-                finally:
-                    current.set(op.held)
-        except BaseException as error:
-            op.ended = True
-            reaper.put((interrupted, op, False, None, error))
-            await_end(op)
-            raise
+
+        async def ask(op: Record) -> bool:
+            if not passes(op):
+                run_rest(op)
+            return False
+
+        drive(operate(lambda: op, ask, is_async=False))
         op.called = True  # the call may be made whatever the gates say
 
     def attempted(self, op: Record) -> None:

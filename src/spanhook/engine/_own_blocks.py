@@ -11,18 +11,19 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from spanhook.concurrency import drive, reaper
-from spanhook.engine._completion import afinish, await_end, finish, interrupted
+from spanhook.engine._completion import afinish, finish, interrupted, operate
 from spanhook.engine._gates import apasses, passes
 from spanhook.engine._own_adapters import Own, block_adapter
 from spanhook.engine._own_functions import decorated
 from spanhook.engine._own_operation import OwnOperation
-from spanhook.engine.beginning import begin
+from spanhook.engine._pending import await_end
+from spanhook.engine.beginning import Begun, begin
 from spanhook.engine.lifecycle import fail, outcome, settle
 from spanhook.errors import ConfigurationError, OperationError, Reject
 from spanhook.gating import count_decision, unanswered
 from spanhook.model import InHook, Record, asheds, current, shed, sheds
 from spanhook.semconv import Kind
-from spanhook.telemetry import context_with, set_context
+from spanhook.telemetry import set_context
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -47,23 +48,20 @@ class OperationBlock:
             )
         return decorated(function, self._kind, self._own)
 
-    def _begin(self) -> Record:
+    def _begin(self) -> Begun:
         if self._entered:
             raise OperationError("this operation was already entered; call spanhook.operation() for each block")
         self._entered = True
         given = self._request or {}
         own = self._own
         adapter = block_adapter(self._kind, frozenset(given), own.verb, identified=bool(own.ids))
-        op = begin(adapter, own, (), given)
-        assert type(op) is Record  # nothing absorbs a block
-        return op
+        return begin(adapter, own, (), given)
 
-    def _keep(self, op: Record, *, is_async: bool) -> OwnOperation:
+    def _keep(self, op: Record, *, is_async: bool) -> None:
         """Let the reaper end the operation if the block is dropped without being left."""
         reaper.start()
-        handle = self._handle = OwnOperation(op, is_async=is_async)
+        self._handle = OwnOperation(op, is_async=is_async)
         self._hand = partial(reaper.put, (interrupted, op, is_async, None, GeneratorExit()))
-        return handle
 
     # ----------------------------------------------------------------- entering
 
@@ -76,33 +74,19 @@ class OperationBlock:
         return await self._enter(is_async=True)
 
     async def _enter(self, *, is_async: bool) -> OwnOperation:
-        op = self._begin()
-        inside = False
-        try:
-            try:
-                set_context(context_with(op.span, op.before))
-                current.set(op)
-                if await apasses(op) if is_async else passes(op):
-                    handle = self._keep(op, is_async=is_async)
-                    op.called = inside = True
-                    return handle
-                if is_async:
-                    await afinish(op)
-                else:
-                    finish(op)
-            finally:
-                if not inside:
-                    try:
-                        set_context(op.before)
-                    finally:
-                        current.set(op.held)
-        except BaseException as error:
-            op.ended = True
-            if not op.reported and not op.handed:
-                reaper.put((interrupted, op, is_async, None, error))
-                await_end(op)
-            raise
-        return outcome(op)
+        async def enter(op: Record) -> bool:
+            if await apasses(op) if is_async else passes(op):
+                self._keep(op, is_async=is_async)
+                op.called = True
+                return True
+            if is_async:
+                await afinish(op)
+            else:
+                finish(op)
+            return False
+
+        op: Any = await operate(self._begin, enter, is_async=is_async)  # nothing absorbs a block
+        return outcome(op) if self._handle is None else self._handle
 
     # ----------------------------------------------------------------- leaving
 

@@ -9,8 +9,8 @@ from opentelemetry.context import Context
 
 from spanhook.concurrency import drive, reaper
 from spanhook.engine._chunks import answer_chunks
-from spanhook.engine._completion import await_end
 from spanhook.engine._holding import Holding
+from spanhook.engine._pending import await_end
 from spanhook.engine.lifecycle import error_of, outcome
 from spanhook.model import Adapter, Record, current, shed
 from spanhook.telemetry import get_context, set_context

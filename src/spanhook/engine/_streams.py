@@ -11,8 +11,8 @@ from typing import Any
 
 from spanhook.concurrency import reaper
 from spanhook.engine._chunks import answer_chunks, body_of, reading
-from spanhook.engine._completion import await_end
 from spanhook.engine._gates import apasses, arun_rest, asked, passes, prepared, run_rest
+from spanhook.engine._pending import await_end
 from spanhook.engine._steps import END, Failed, Steps
 from spanhook.engine.beginning import begin
 from spanhook.engine.lifecycle import outcome

@@ -12,15 +12,16 @@ from typing import Any, Literal
 
 from spanhook.concurrency import reaper
 from spanhook.diagnostics import log
-from spanhook.engine._completion import afinish, await_end, interrupted
+from spanhook.engine._completion import afinish, interrupted, operate
 from spanhook.engine._gates import apasses
 from spanhook.engine._opening import naming, open_span
 from spanhook.engine._own_blocks import elsewhere
-from spanhook.engine.beginning import begin
+from spanhook.engine._pending import await_end
+from spanhook.engine.beginning import Begun, begin
 from spanhook.engine.lifecycle import fail, outcome, registry, settle
 from spanhook.gating import Hooks, conclude, is_path, load_hooks
 from spanhook.model import Adapter, Admission, Record, asheds, current, make_encodable
-from spanhook.telemetry import context_with, set_context
+from spanhook.telemetry import set_context
 
 
 class AdmittedRuns:
@@ -101,32 +102,29 @@ class Execution:
 
     @asheds
     async def enter(self) -> None:
-        adapter, instance, admission = self._call
+        op: Any = await operate(self._begin, self._enter, is_async=True)
+        if self._op is None:
+            outcome(op)
+
+    def _begin(self) -> Begun:
+        adapter, instance, _ = self._call
         held = current.get()
         current.set(None)
         op = begin(adapter, instance, (), {}, alone=True)
         assert type(op) is Record
         op.held = held
-        inside = False
-        try:
-            try:
-                set_context(context_with(op.span, op.before))
-                current.set(op)
-                _admit(op, admission)
-                if await apasses(op):
-                    op.called = inside = True
-                    self._op = op
-                    reaper.start()
-                    self._hand = partial(reaper.put, (interrupted, op, True, None, GeneratorExit()))
-                    return
-                await afinish(op)
-            finally:
-                if not inside:
-                    _restore(op)
-        except BaseException as error:
-            _broken(op, error)
-            raise
-        outcome(op)
+        return op
+
+    async def _enter(self, op: Record) -> bool:
+        _admit(op, self._call[2])
+        if await apasses(op):
+            op.called = True
+            self._op = op
+            reaper.start()
+            self._hand = partial(reaper.put, (interrupted, op, True, None, GeneratorExit()))
+            return True
+        await afinish(op)
+        return False
 
     def leave(
         self,

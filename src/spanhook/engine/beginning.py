@@ -30,10 +30,13 @@ from spanhook.model import (
 )
 from spanhook.telemetry import get_context, telemetry
 
+Begun = Record | Absorbed | Part | None
+"""What a call is: an operation, a part of another one, or none."""
+
 
 def begin(
     adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, *, traced: bool = True, alone: bool = False
-) -> Record | Absorbed | Part | None:
+) -> Begun:
     """Start an operation, one without a parent if ``alone``; ``None`` if the call is not one.
 
     Its span is started, unless it is not to be ``traced`` yet, but not yet current, and no hook has run.

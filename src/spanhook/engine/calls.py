@@ -15,9 +15,10 @@ from opentelemetry.context import Context
 
 from spanhook.concurrency import Dropped, drive, reaper
 from spanhook.engine._announcing import Announcement
-from spanhook.engine._completion import afinish, await_end, finish, interrupted, left
+from spanhook.engine._completion import afinish, finish, interrupted, left
 from spanhook.engine._elsewhere import Elsewhere
 from spanhook.engine._gates import apasses, asent, asked, passes, prepared, sent, sent_on, show
+from spanhook.engine._pending import await_end
 from spanhook.engine.absorption import Absorbed, Part
 from spanhook.engine.beginning import begin
 from spanhook.engine.handover import hand_over, stream_sort, tap

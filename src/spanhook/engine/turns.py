@@ -4,9 +4,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from spanhook.concurrency import reaper
-from spanhook.engine._completion import afinish, await_end, interrupted
+from spanhook.engine._completion import afinish, interrupted
 from spanhook.engine._gates import apasses
 from spanhook.engine._lasting import end_lasting
+from spanhook.engine._pending import await_end
 from spanhook.engine.beginning import begin
 from spanhook.engine.lifecycle import fail, outcome, settle
 from spanhook.model import Args, Kwargs, Record, Turn, current, shed

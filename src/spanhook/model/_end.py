@@ -32,6 +32,7 @@ class End:
     """
 
     __slots__ = (
+        "__dict__",
         "accounted",
         "end_ns",
         "ended",

@@ -102,7 +102,6 @@ class Record(End):
     # Slots hold what most operations set. The dict holds what few operations have, and what several threads set at
     # once: to read a class-level default takes half as long again, but to set a slot costs every operation.
     __slots__ = (
-        "__dict__",
         "__weakref__",
         "_identity",
         "_result",
