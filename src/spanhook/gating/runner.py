@@ -93,16 +93,15 @@ class Runner(Observing):
                     view._locked = RETURNED
                     return self._enter(self._judge(bound, view, body, None, raised, now() - started))
                 ended = now()
-                view._locked = RETURNED
-                if value is not None or view._changed or ended - started > limit:
-                    return self._enter(self._judge(bound, view, body, value, None, ended - started))
+                taken, started, view._locked = ended - started, ended, RETURNED
+                if value is not None or view._changed or taken > limit:
+                    return self._enter(self._judge(bound, view, body, value, None, taken))
                 if body is None:
                     cells[slot] += 1
-                    cells[slot + 1] += ended - started
-                    spent += ended - started
+                    cells[slot + 1] += taken
+                    spent += taken
                 else:
-                    self._entered.append(Generator(bound, view, body, ended - started, slot))
-                started = ended
+                    self._entered.append(Generator(bound, view, body, taken, slot))
         finally:
             self._index, self._inline_ns = index, spent
             current.set(op)
@@ -265,13 +264,12 @@ class Runner(Observing):
                         view._locked = RETURNED
                         return self._observe(self.apply_after(bound, view, None, raised, now() - started))
                     ended = now()
-                    view._locked = RETURNED
-                    if value is not None or view._changed or ended - started > limit:
-                        return self._observe(self.apply_after(bound, view, value, None, ended - started))
+                    taken, started, view._locked = ended - started, ended, RETURNED
+                    if value is not None or view._changed or taken > limit:
+                        return self._observe(self.apply_after(bound, view, value, None, taken))
                     cells[slot] += 1
-                    cells[slot + 1] += ended - started
-                    spent += ended - started
-                    started = ended
+                    cells[slot + 1] += taken
+                    spent += taken
             finally:
                 self.spent = spent
                 current.set(op)
