@@ -93,10 +93,11 @@ def _encodable(value: Any) -> Any:
 
 
 with suppress(ImportError):  # not in every environment
-    from hypothesis import settings
+    from hypothesis import HealthCheck, settings
 
-    settings.register_profile("thorough", deadline=None)
-    settings.register_profile("untimed", deadline=None, max_examples=settings().max_examples // 4)
+    # A busy machine makes examples slowly. Tests that suppress another check name this one, too: theirs replace these.
+    settings.register_profile("thorough", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("untimed", settings.get_profile("thorough"), max_examples=settings().max_examples // 4)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "untimed"))  # CI asks for the thorough one
 
 

@@ -210,7 +210,7 @@ def test_keys_are_written_as_one_reads_them() -> None:
 
 
 @given(text=st.text(st.characters(codec="utf-8"), max_size=60))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None)
 def test_whatever_stands_there_nothing_else_is_raised(write: Write, text: str) -> None:
     for name in ("spanhook.yaml", "spanhook.json", "spanhook.toml"):
         with suppress(ConfigurationError):

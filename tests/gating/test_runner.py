@@ -8,7 +8,7 @@ from contextvars import Context, copy_context
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from spanhook import Hook, Hooks, Operation, Reject
@@ -169,7 +169,7 @@ PLANS = st.builds(
     mode=st.sampled_from(MODES_OF_CALLS),
     call=st.sampled_from(("given", ValueError("it failed"))),
 )
-@settings(max_examples=settings().max_examples * 3 // 2, deadline=None, suppress_health_check=(HealthCheck.too_slow,))
+@settings(max_examples=settings().max_examples * 3 // 2, deadline=None)
 @example([Plan("around", "", 75, "", None), Plan("after", "reject", 500, "", None)], "sync", "given")
 @example([Plan("around", "in rewrite", 75, "", None), Plan("before", "read", 75, "", None)], "sync", "given")
 @example([Plan("before", "", 10, "", None), Plan("around", "in wait", 75, "", None)], "async", "given")

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spanhook.model import Form, block_form, chat_form, item_form, made_form, media_part, media_wire, source_form
@@ -230,7 +230,6 @@ fields = st.sampled_from(
 types = st.sampled_from([*sorted({native["type"] for _, native, _ in FORMS}), "text", "tool_use", ""])
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)  # a busy machine builds these slowly
 @given(st.builds(lambda kind, more: {**more, "type": kind}, types, st.dictionaries(fields, values, max_size=3)))
 def test_whatever_comes_is_a_part_with_content_or_none(native: Part) -> None:
     part = media_part(native)

@@ -34,7 +34,9 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[bytes], str]:
     return files[0].read_bytes().splitlines(keepends=True), head
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(data=st.data())
 def test_any_single_change_is_reported(data: st.DataObject, lines: tuple[list[bytes], str], tmp_path: Path) -> None:
     original, head = lines

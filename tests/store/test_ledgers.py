@@ -315,7 +315,9 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(steps=STEPS)
 def test_every_ledger_does_what_the_simplest_does(ledger: Ledger, steps: list[tuple[str, str, int]]) -> None:
     account, model = os.urandom(8).hex(), Model()

@@ -301,7 +301,9 @@ def test_a_lone_surrogate_costs_nothing(content: Any) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(text=st.text(st.characters(codec=None), min_size=1))
 def test_any_string_can_be_exported(text: str) -> None:
     for content in ("NO_CONTENT", "SPAN_AND_EVENT"):
