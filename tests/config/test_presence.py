@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -63,6 +64,25 @@ def test_a_process_shows_the_tools_that_it_runs_without_a_gate(document: Documen
     presence.show_tools()
     (shown,) = following(document.path)
     assert (shown.ungated, shown.refused) == (("bash",), "it has a mistake")
+
+
+def test_it_ends_while_another_thread_writes(
+    document: Document, presence: Presence, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, ending = os.pwrite, threading.Thread(target=presence.end)
+
+    def interrupted(descriptor: int, content: bytes, offset: int) -> int:
+        monkeypatch.setattr(os, "pwrite", write)
+        ending.start()
+        ending.join(0.1)  # it waits until this is written
+        return write(descriptor, content, offset)
+
+    presence.show(document)
+    monkeypatch.setattr(os, "pwrite", interrupted)
+    presence.show(document, "it has a mistake")
+    ending.join()
+    presence.show(document)
+    assert list(folder.iterdir()) == []
 
 
 def test_what_dead_processes_left_is_removed(document: Document, folder: Path) -> None:

@@ -10,6 +10,7 @@ import json
 import os
 import stat
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -48,6 +49,9 @@ class Presence:
         self._descriptor: int | None = None
         self._path = ""
         self._shown: FollowingProcess | None = None
+        self._ended = False
+        self._lock = threading.RLock()
+        """Held while the file is written or removed: the number of a closed descriptor may soon be another file's."""
         atexit.register(self.end)
 
     def show(self, document: Document, refused: str = "") -> None:
@@ -65,9 +69,11 @@ class Presence:
             self._write(replace(self._shown, ungated=names))
 
     def _write(self, about: FollowingProcess) -> None:
-        self._shown = about
         content = json.dumps(asdict(about)).encode()
-        with suppress(OSError):
+        with self._lock, suppress(OSError):
+            if self._ended:
+                return
+            self._shown = about
             if self._descriptor is None:
                 self._descriptor, self._path = _locked_file()
             os.pwrite(self._descriptor, content, 0)
@@ -75,17 +81,24 @@ class Presence:
 
     def renew(self) -> None:
         """In a forked child: leave the file to the parent."""
+        self._lock = threading.RLock()
+        self._close()
+
+    def end(self) -> None:
+        """Remove the file, for good."""
+        with self._lock:
+            self._ended = True
+            if self._descriptor is not None:
+                with suppress(OSError):
+                    os.unlink(self._path)
+            self._close()
+        atexit.unregister(self.end)
+
+    def _close(self) -> None:
         if self._descriptor is not None:
             with suppress(OSError):
                 os.close(self._descriptor)
         self._descriptor, self._path = None, ""
-
-    def end(self) -> None:
-        """Remove the file."""
-        if self._descriptor is not None:
-            with suppress(OSError):
-                os.unlink(self._path)
-        self.renew()
 
 
 def following(path: str) -> list[FollowingProcess]:

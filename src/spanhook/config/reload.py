@@ -106,6 +106,8 @@ class Follower:
                 now = asked.get(timeout=INTERVAL_S)
             except queue.Empty:
                 now = False
+            if self._stopped:
+                return
             if not in_force(self._policies):
                 self._stopped = True  # the application has removed all hooks
             elif now:
