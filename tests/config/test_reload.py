@@ -480,8 +480,9 @@ def test_once_nothing_is_in_force_any_more_the_file_is_let_be(write: Write) -> N
     file = load_file(write(ONE))
     policies = file.registry()
     spanhook.instrument(policies, settings=file.settings({}), only=())
+    before = set(threading.enumerate())  # followers of other tests may have threads that have yet to end
     follower = follow(file, None, policies, {})
-    (thread,) = (one for one in threading.enumerate() if one.name == "spanhook-configuration")
+    (thread,) = (one for one in set(threading.enumerate()) - before if one.name == "spanhook-configuration")
 
     spanhook.uninstrument()
     follower.ask()
