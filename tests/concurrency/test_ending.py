@@ -26,7 +26,7 @@ async def stubborn():
 
 async def in_a_thread():
     asyncio.get_running_loop().run_in_executor(None, time.sleep, 3600)
-    await asyncio.sleep(0)
+    blocking_until_told()
 
 def blocking():
     print("ready", flush=True)
@@ -69,7 +69,7 @@ def ended(work: str, *, seconds: float = 0.2, tell: bool = True) -> tuple[int, s
         ("blocking()", "MainThread"),
         ("left_behind()", "hung"),
         ("blocking_until_told(); asyncio.run(stubborn())", "MainThread"),
-        ("blocking_until_told(); asyncio.run(in_a_thread())", "asyncio_0"),
+        ("asyncio.run(in_a_thread())", "asyncio_0"),
     ],
     ids=["a blocked main thread", "a thread", "a task", "an executor's thread"],
 )
@@ -86,8 +86,8 @@ def test_a_process_that_ends_in_time_is_left_alone() -> None:
 
 
 def test_handlers_at_exit_are_not_hurried() -> None:
-    work = "atexit.register(time.sleep, 0.5); blocking_until_told()"
-    assert ended(work, seconds=0.2) == (0, "exported\n", "")
+    work = "atexit.register(time.sleep, 1.2); signal.raise_signal(signal.SIGTERM)"
+    assert ended(work, seconds=1.0, tell=False) == (0, "exported\n", "")
 
 
 def test_a_process_that_was_not_told_to_end_may_take_its_time() -> None:
