@@ -30,6 +30,7 @@ from spanhook.errors import HookError
 from spanhook.gating import find, make
 from spanhook.hooks.approval import Approval, NotApproved, _open
 from spanhook.hooks.approval._binding import UnboundValueError, canonical
+from spanhook.model import clock
 from spanhook.store import ApprovalRequest, Approvals, open_approvals
 from spanhook.testing import recorder
 from tests.forking import children
@@ -345,14 +346,18 @@ def test_a_call_that_is_cancelled_while_it_waits_does_not_run(store: str) -> Non
 
 
 def test_waiting_counts_against_no_budget_of_time(store: str) -> None:
-    hooks, looked = Hooks(), list[str]()
+    now, hooks, looked = 0, Hooks(), list[str]()
     hooks.after("tool.execute")(lambda op: looked.append(op.name))
 
     def later() -> None:
-        threading.Event().wait(0.7)
+        nonlocal now
+        while not open_approvals(store).requests("pending"):
+            threading.Event().wait(0.01)
+        now = 3_600_000_000_000
         approve(store)
 
     with recorder([approval(store, wait=30), hooks]):
+        clock.now = lambda: now
         thread = threading.Thread(target=later)
         thread.start()
         close_account(7)
