@@ -148,7 +148,7 @@ def test_a_provider_that_another_thread_attaches_is_attached_when_the_call_retur
         def add_span_processor(self, span_processor: SpanProcessor) -> None:
             if not reached.is_set():
                 reached.set()
-                go_on.wait(10)
+                go_on.wait(60)
                 if fails:
                     raise ValueError("not now")
             super().add_span_processor(span_processor)
@@ -161,12 +161,12 @@ def test_a_provider_that_another_thread_attaches_is_attached_when_the_call_retur
     provider, found = Slow(), list[int]()
     threads = [threading.Thread(target=attach, args=(provider,)), threading.Thread(target=second)]
     threads[0].start()
-    assert reached.wait(10)
+    assert reached.wait(60)
     threads[1].start()
     threads[1].join(0.2)  # it waits for the first one
     go_on.set()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert found == [1]
 
 

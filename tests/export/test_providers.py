@@ -158,7 +158,7 @@ print(providers.setup("demo"), providers.setup("demo"))
 from opentelemetry import trace
 with trace.get_tracer("x").start_as_current_span("one"):
     pass
-print(providers.flush(5))
+print(providers.flush(60))
 """
 
 

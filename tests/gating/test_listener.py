@@ -40,7 +40,7 @@ def test_what_arrives_while_its_thread_ends_is_told(monkeypatch: pytest.MonkeyPa
     tested = Listener("late", tell)
     tested._waiting = Late()
     tested.add(first)
-    assert arrived.wait(10.0)
+    assert arrived.wait(60.0)
     assert told == [first, second]
 
 

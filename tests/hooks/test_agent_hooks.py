@@ -430,7 +430,8 @@ def test_why_there_is_no_verdict_is_logged_once(
     given: Any, said: str, traced: bool, mode: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(_failures, "_repeats", Repeats())
-    with hosting({"use": given, "at": ["input"]}, mode=mode, unbound="allow", timeout=0.01):
+    timeout = 0.01 if given is hurried else 60
+    with hosting({"use": given, "at": ["input"]}, mode=mode, unbound="allow", timeout=timeout):
         for _ in range(2):
             with suppress(Reject):
                 desk("x")

@@ -442,7 +442,7 @@ def test_a_shadow_asks_nobody(store: str) -> None:
     hooks = Hooks(made)
     with recorder(hooks) as seen:
         assert close_account(7) == "closed 7"
-        assert hooks.flush(10.0)
+        assert hooks.flush(60.0)
     assert [one.decision for one in seen.operations[0].shadow_decisions] == ["reject"]
     assert open_approvals(store).requests() == []
 

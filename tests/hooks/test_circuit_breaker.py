@@ -432,7 +432,7 @@ def test_streams_count_at_their_end(clock: Clock) -> None:
         next(iter(stream))
         del stream
         gc.collect()
-        assert reaper.drain(10.0)
+        assert reaper.drain(60.0)
         [circuit] = breaker._circuits.values()
         assert circuit.is_open
         for _ in create(**CHAT, stream=True):
@@ -508,7 +508,7 @@ def test_in_shadow_mode_it_only_says_what_it_would_do(clock: Clock) -> None:
     with recorder(hooks) as seen:
         for _ in range(3):
             fail()
-            assert hooks.flush(10.0)
+            assert hooks.flush(60.0)
         assert [[one.decision for one in op.shadow_decisions] for op in seen.operations] == [[], [], ["reject"]]
 
 
@@ -517,11 +517,11 @@ def test_threads_let_one_probe_through(clock: Clock) -> None:
     done = threading.Semaphore(0)
 
     def one(_: int) -> bool:
-        ready.wait(10)
+        ready.wait(60)
         try:
             with operation("tool.execute", "search"):
                 for _ in range(7):  # until all others have been refused
-                    assert done.acquire(timeout=10)
+                    assert done.acquire(timeout=60)
         except Reject:
             done.release()
             return False

@@ -226,7 +226,7 @@ def test_in_shadow_mode_it_only_says_what_it_would_do() -> None:
     hooks = Hooks(guard)
     with recorder(hooks) as seen:
         assert calls("AAB") == "AAB"
-        assert hooks.flush(10.0)
+        assert hooks.flush(60.0)
     assert [[one.decision for one in op.shadow_decisions] for op in seen.operations[:3]] == [[], ["reject"], []]
 
 

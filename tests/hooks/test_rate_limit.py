@@ -153,7 +153,7 @@ def test_in_shadow_mode_it_counts_apart(store: str) -> None:
     hooks = Hooks(limit, shadow)
     with recorder(hooks) as seen:
         assert passed(3) == 2
-        assert hooks.flush(10.0)
+        assert hooks.flush(60.0)
         assert [[one.decision for one in op.shadow_decisions] for op in seen.operations] == [[], ["reject"], ["reject"]]
 
 

@@ -96,7 +96,7 @@ async def test_a_function_is_an_agent_with_its_name(target: Any, name: str, resu
         hooks.on(event, lambda event: seen.append((event.alias, event.agent_name)))
     with recorder(hooks, only=()) as seen_spans:
         assert await Agent("support", target).run(1, "", lambda *_: None) == result
-        hooks.flush(5)
+        hooks.flush(60.0)
     # Between subscriptions there is no order.
     assert sorted(seen) == [(event, name) for event in ("agent:end", "agent:start", "tool:execute")]
     assert [op.kind for op in seen_spans.operations] == ["tool.execute", "agent.invoke"]

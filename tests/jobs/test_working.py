@@ -255,12 +255,12 @@ async def test_hooks_are_told_once_of_a_job_that_ends_in_the_next_process_and_al
             job = await runner.submit(new_job("a", None))
             await until(lambda: attempts)
             await asyncio.sleep(0.05)
-        hooks.flush(10)
+        hooks.flush(60.0)
         left = store._jobs[job.job_id]
         assert (told, left.status, left.usage["input_tokens"], left.tools) == ([], "queued", 7, ("first",))
         async with ending(Runner(agents, store)) as runner:
             last = [event async for event in runner.events(job.job_id)][-1]
-        hooks.flush(10)
+        hooks.flush(60.0)
     finally:
         registry.swap(hooks, None)
     assert told == ["after", "job.post"]

@@ -48,7 +48,7 @@ async def deliveries(database: Database, hook: Webhook, state: Any = None) -> li
 
 
 def deliverer(database: Database, schedule: Schedule = SOON, **settings: Any) -> Deliverer:
-    sending = Sender(Destinations(["127.0.0.1/32"], plain_http=True), timeout=5)
+    sending = Sender(Destinations(["127.0.0.1/32"], plain_http=True), timeout=30)
     return Deliverer(ServerOutbox(database, SEAL, **settings), sending, schedule, look_every=0.02)
 
 

@@ -21,7 +21,7 @@ from tests.redis_server import running_redis
 CAPS = Caps(100)
 
 
-def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     """Wait for what happens in the background."""
     end = time.monotonic() + seconds
     while not condition():

@@ -28,7 +28,7 @@ def filled(
 
 
 def sender(*networks: str) -> Sender:
-    return Sender(Destinations(networks or ["127.0.0.1/32"], plain_http=True), timeout=10)
+    return Sender(Destinations(networks or ["127.0.0.1/32"], plain_http=True), timeout=30)
 
 
 def ticking() -> Callable[[], int]:

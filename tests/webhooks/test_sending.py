@@ -21,7 +21,7 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def sender(destinations: Destinations = HERE, timeout: float = 5.0) -> Sender:
+def sender(destinations: Destinations = HERE, timeout: float = 30.0) -> Sender:
     return Sender(destinations, timeout=timeout)
 
 
@@ -114,14 +114,14 @@ async def test_the_name_of_the_url_is_that_of_tls_and_host(tmp_path: Path) -> No
 
     authority = Authority(tmp_path)
     here = Destinations(["127.0.0.1/32"], resolve=resolve)
-    secure = Sender(here, context=authority.client(), timeout=5)
+    secure = Sender(here, context=authority.client(), timeout=30)
     with receiving(context=authority.server("hooks.example")) as receiver:
         assert (await secure.post(f"https://hooks.example:{receiver.port}/a", b"{}", {})).status == 204
         assert receiver.requests[0]["host"] == f"hooks.example:{receiver.port}"
         with pytest.raises(DeliveryError, match="Hostname mismatch"):
             await secure.post(f"https://other.example:{receiver.port}/a", b"{}", {})
         with pytest.raises(DeliveryError, match=r"self-signed|unable to get"):
-            await Sender(here, timeout=5).post(f"https://hooks.example:{receiver.port}/a", b"{}", {})
+            await Sender(here, timeout=30).post(f"https://hooks.example:{receiver.port}/a", b"{}", {})
         assert len(receiver.requests) == 1
 
 

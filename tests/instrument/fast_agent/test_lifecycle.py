@@ -143,7 +143,7 @@ async def test_errors_of_a_cards_hooks_are_the_librarys(hooks: Hooks, card: Path
     await other.initialize()
     await other.shutdown()
     assert not other.initialized
-    assert hooks.flush(5)
+    assert hooks.flush(60.0)
     assert ended == ["error", "success", "success"]
 
 

@@ -130,7 +130,7 @@ async def test_a_cancelled_call_is_cancelled(model: Any, body: Body, hooks: Hook
         assert (await task).stop_reason.value == "cancelled"
     finally:
         body.hold.set()
-    assert hooks.flush(5)
+    assert hooks.flush(60.0)
     assert ended == ["cancelled"]
 
 
