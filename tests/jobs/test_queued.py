@@ -251,7 +251,7 @@ async def test_what_a_dead_worker_has_left_is_recorded_and_runs_again_only_if_it
         assert dead._beat is not None
         dead._beat.cancel()  # it never renews its claim
         dying = asyncio.create_task(dead.take(shared.line.take()))
-        await until(lambda: shared.store._jobs[job.job_id].status == "running")
+        await until(lambda: shared.store._jobs[job.job_id].attempts)
         await until(lambda: shared.store._jobs[job.job_id].status != "running")
         left = await shared.job(job)
         assert (left.status, left.error_type, left.attempts) == (status, error, 1)
@@ -262,16 +262,23 @@ async def test_what_a_dead_worker_has_left_is_recorded_and_runs_again_only_if_it
 
 
 async def test_a_worker_that_ends_keeps_its_claims_until_its_jobs_have_ended() -> None:
-    async def agent(given: float) -> str:
-        await asyncio.sleep(given)
+    goes_on = asyncio.Event()
+
+    async def agent(_given: Any) -> str:
+        await goes_on.wait()
         return "done"
 
     shared, agents = Shared(), {"a": Agent("a", agent)}
-    async with shared.runner(agents) as server, shared.runner(agents, lease_s=0.1, drain_s=30) as worker:
-        job = await server.submit(new_job("a", 0.5))
+    async with shared.runner(agents) as server, shared.runner(agents, drain_s=30) as worker:
+        job = await server.submit(new_job("a", None))
         taking = asyncio.create_task(worker.take(shared.line.take()))
         await until(lambda: shared.store._jobs[job.job_id].status == "running")
-        await worker.close()
+        closing = asyncio.create_task(worker.close())
+        await asyncio.sleep(0)
+        ends_ns = shared.store._jobs[job.job_id].lease_ns
+        await until(lambda: shared.store._jobs[job.job_id].lease_ns > ends_ns)
+        goes_on.set()
+        await closing
         assert await taking
         done = await shared.job(job)
         assert (done.status, done.result) == ("completed", "done")
