@@ -23,8 +23,11 @@ class RedisProcess:
     def __init__(self, program: str, folder: str) -> None:
         self._program = program
         self._folder = folder
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            self._port: int = taken.getsockname()[1]
+        # It stays bound, so that nobody gets it before the server, or while that is stopped; servers may share it.
+        self._held = socket.socket()
+        self._held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._held.bind(("127.0.0.1", 0))
+        self._port: int = self._held.getsockname()[1]
         self.url = f"redis://127.0.0.1:{self._port}/0"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -32,7 +35,8 @@ class RedisProcess:
         """Start it, empty, and wait until it answers."""
         given = ["--port", str(self._port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
         self._process = subprocess.Popen([self._program, *given], cwd=self._folder, stdout=subprocess.DEVNULL)
-        for _ in range(1_000):
+        ends = time.monotonic() + 60
+        while time.monotonic() < ends:
             try:
                 with socket.create_connection(("127.0.0.1", self._port), 1) as connection:
                     connection.sendall(b"PING\r\n")
@@ -49,6 +53,10 @@ class RedisProcess:
         if process is not None:
             process.kill()
             process.wait()
+
+    def let_go(self) -> None:
+        """Free the port."""
+        self._held.close()
 
     @contextmanager
     def hung(self) -> Generator[None]:
@@ -72,3 +80,4 @@ def running_redis() -> Generator[RedisProcess]:
             yield server
         finally:
             server.stop()
+            server.let_go()

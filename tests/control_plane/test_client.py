@@ -1,10 +1,10 @@
-import socket
 from collections.abc import Iterator
 
 import pytest
 
 from spanhook.control_plane.client import Answer, Client, Unreachable
 from spanhook.control_plane.sets import LARGEST
+from tests.commands import free_port
 from tests.control_plane.answering import Answering, answering
 
 
@@ -58,9 +58,7 @@ def test_an_answer_without_end_is_not_read_to_it(server: Answering) -> None:
 
 
 def test_a_server_that_is_away_is_a_failure() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
     with pytest.raises(Unreachable, match="does not answer") as caught:
-        Client(f"http://127.0.0.1:{port}", None).fetch("")
+        Client(f"http://127.0.0.1:{free_port()}", None).fetch("")
     assert caught.value.kind == "connection"
     assert " at 0x" not in str(caught.value)  # what is said again is recognized by its text

@@ -4,7 +4,6 @@ import base64
 import json
 import os
 import signal
-import socket
 import stat
 import subprocess
 import sys
@@ -16,13 +15,13 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
+from tests.commands import free_port
 from tests.control_plane.processes import Agent, agents, hook, put, server, until
 
 
 @pytest.fixture
 def port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return free.getsockname()[1]
+    return free_port()
 
 
 @pytest.mark.parametrize(

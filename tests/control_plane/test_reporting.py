@@ -1,7 +1,6 @@
 """What processes' hooks did is on the server: of code, of policies and of definitions."""
 
 import json
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ from spanhook.control_plane.client import Client, Unreachable
 from spanhook.control_plane.reporting import Reporter, facts_of
 from spanhook.hooks.tool_policy import ToolPolicy
 from spanhook.testing import recorder
+from tests.commands import free_port
 from tests.control_plane.answering import answering
 from tests.control_plane.processes import CONFIGURATION, POLICY, server, until
 
@@ -56,8 +56,7 @@ REFUSING = {"default": "allow", "rules": [{"deny": ["refund"], "reason": "no ref
 
 
 def test_what_hooks_of_a_short_process_did_is_on_the_server(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     (tmp_path / "app.py").write_text(APP)
     (tmp_path / "hooks.py").write_text(HOOKS)
     (tmp_path / "spanhook.yaml").write_text(CONFIGURATION.format(port=port, fail_mode="closed"))

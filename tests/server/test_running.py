@@ -14,6 +14,7 @@ import pytest
 
 from spanhook.errors import ConfigurationError
 from spanhook.server.running import address, listen
+from tests.commands import free_port
 
 
 @contextmanager
@@ -160,8 +161,7 @@ def test_hooks_of_requests_apply_to_the_command(tmp_path: Path) -> None:
 
 
 def test_a_server_that_exports_to_itself_ends(tmp_path: Path) -> None:
-    with listen("127.0.0.1", 0) as free:
-        port = str(free.getsockname()[1])
+    port = str(free_port())
     exporting = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{port}", "OTEL_EXPORTER_OTLP_TIMEOUT": "3600"}
     serve = [sys.executable, "-m", "spanhook", "serve", "--port", port, "--agent", "support=./app.py:agent"]
     (tmp_path / "app.py").write_text("async def agent(given): ...")

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from tests.commands import free_port
+
 Answer = Any
 """Plain data is sent as JSON with status 200, bytes as they are; see also ``Odd``."""
 
@@ -120,8 +122,7 @@ def serving(*answers: Answer | Callable[[Seen], Answer]) -> Generator[PolicyServ
 
 def nobody() -> str:
     """An address that nobody listens at."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
-        return f"http://127.0.0.1:{server.server_address[1]}/"
+    return f"http://127.0.0.1:{free_port()}/"
 
 
 def took(since: float) -> float:

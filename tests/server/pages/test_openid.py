@@ -4,7 +4,6 @@ import base64
 import json
 import os
 import re
-import socket
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from jwt.algorithms import ECAlgorithm
 
 from spanhook.server import Login, Tokens, audit
 from spanhook.store import ApprovalRequest, open_approvals
+from tests.commands import free_port
 from tests.server.browsing import Browser
 from tests.server.provider import CLIENT, SECRET, Provider, provided, rsa_key
 from tests.server.serving import Served, served
@@ -54,11 +54,6 @@ def settings(provider: Provider, port: int, **given: Any) -> dict[str, Any]:
         issuer=provider.url, audience="the api", jwks=f"{provider.url}/keys", operator_tenant="the operators"
     )
     return {"port": port, "tokens": tokens, "login": login, "failures": "1000/minute"}
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return one.getsockname()[1]
 
 
 def logged_in(server: Served, to: str = "/runs") -> Browser:

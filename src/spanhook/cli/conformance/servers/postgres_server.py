@@ -35,12 +35,13 @@ def running_postgres() -> Generator[int]:
     """
     if PROGRAMS is None:
         raise FileNotFoundError("PostgreSQL is not installed")
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        port = listening.getsockname()[1]
     # It refuses to run as root.
     user = USER if os.getuid() == 0 else None
-    with tempfile.TemporaryDirectory() as folder:
+    # The port stays bound, so that nobody gets it while the server is made. Servers may share it.
+    with socket.socket() as held, tempfile.TemporaryDirectory() as folder:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        port = held.getsockname()[1]
         if user:
             shutil.chown(folder, user, user)
         data = f"{folder}/data"
