@@ -18,7 +18,7 @@ from tests.export.test_console import Screen, agent, model, tool
 
 
 @pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """No machine is too slow for what these tests show; those about a slow hook say so."""
     monkeypatch.setattr(tree, "WAIT_S", 30.0)
     monkeypatch.setenv("COLUMNS", "100")

@@ -15,7 +15,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from jwt.algorithms import ECAlgorithm
 
-from spanhook.server import Login, Tokens, audit
+from spanhook.server import Login, Tokens, audit, openid
 from spanhook.store import ApprovalRequest, open_approvals
 from tests.commands import free_port
 from tests.server.browsing import Browser
@@ -29,6 +29,14 @@ VARIABLE = "SPANHOOK_TEST_OPENID_SECRET"
 def running() -> Generator[Provider]:
     with provided() as one:
         yield one
+
+
+@pytest.fixture(scope="module", autouse=True)
+def patient_server() -> Generator[None]:
+    """It waits for its provider, which is in this process, too, however busy the machine is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(openid, "_TIMEOUT_S", 60.0)
+        yield
 
 
 @pytest.fixture
