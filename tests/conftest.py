@@ -159,10 +159,15 @@ def sources() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def frozen() -> None:
-    """What is there by now is there for good: collecting garbage, as many tests do, need not look at it again."""
+def frozen() -> Iterator[None]:
+    """What is there by now is there for good: collecting garbage, as many tests do, need not look at it again.
+
+    What a module's tests leave is collected with its last one: another module may not expect the warnings of it.
+    """
     gc.collect()
     gc.freeze()
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="session")
