@@ -43,7 +43,7 @@ def masked(op: Operation) -> None:
     op.replace(arguments={"to": "***"})
 
 
-@hooks.before("tool.execute", names={"send_mail"}, priority=90)
+@hooks.before("tool.execute", names={"send_mail"}, priority=90, timeout=60.0)
 async def nobody_else(op: Operation) -> None:
     if op.request.arguments["to"] != "***":
         raise Reject("not masked")
@@ -57,7 +57,7 @@ def cached(op: Operation):
     cache[key] = yield
 
 
-@hooks.around("tool.execute", names={"audit"})
+@hooks.around("tool.execute", names={"audit"}, timeout=60.0)
 async def audited(op: Operation, call_next):
     await call_next()
     raise Reject("nothing leaves")
