@@ -4,10 +4,12 @@ import json
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+Parsed = TypeVar("Parsed")
 
 
 def _got(url: str, parameters: Mapping[str, str]) -> Any:
@@ -143,14 +145,69 @@ class Sink:
     """The files of the collector that stands in for Tempo and Loki.
 
     It answers before it writes, so a test that wants it away asks it to stop: killed, it would lose what it had taken.
+    Tests look over and over, so what was read once is kept: only what was added since is read again.
     """
 
     folder: Path
+    _read: dict[str, "_Kept"] = field(default_factory=dict[str, "_Kept"], repr=False, compare=False)
 
     def spans(self) -> list[Span]:
         """All spans received so far."""
-        return [
-            Span(
+        return self._all("traces", _spans)
+
+    def records(self) -> list[Record]:
+        """All log records received so far."""
+        return self._all("logs", _records)
+
+    def total(self, metric: str, **attributes: str) -> float:
+        """The newest values of a counter or a gauge, added up over the series with these attributes."""
+        newest: dict[str, float] = {}
+        for point in self._all("metrics", _points):
+            if point.metric == metric and attributes.items() <= point.attributes.items():
+                newest[point.series] = point.value
+        return sum(newest.values())
+
+    def text(self) -> str:
+        """Everything received so far, as it is in the files."""
+        return "".join(path.read_text() for path in sorted(self.folder.glob("*.jsonl")))
+
+    def _all(self, signal: str, parse: Callable[[Any], Iterable[Parsed]]) -> list[Parsed]:
+        """All that was received of a signal: of each request, a line each, what ``parse`` gives."""
+        kept = self._read.setdefault(signal, _Kept())
+        path = self.folder / f"{signal}.jsonl"
+        if path.exists():
+            with path.open("rb") as file:
+                file.seek(kept.length)
+                for line in file:
+                    if line.endswith(b"\n"):  # the last one may still be being written
+                        kept.length += len(line)
+                        kept.parsed.extend(parse(json.loads(line)))
+        return list(kept.parsed)
+
+
+@dataclass(slots=True)
+class _Kept:
+    """What of a file was read: its bytes, and what they say."""
+
+    length: int = 0
+    parsed: list[Any] = field(default_factory=list[Any])
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """A value of a counter or a gauge at one moment, and what tells its series from others."""
+
+    metric: str
+    series: str
+    attributes: Mapping[str, Any]
+    value: float
+
+
+def _spans(request: Any) -> Iterator[Span]:
+    for resource in request["resourceSpans"]:
+        of = _attributes(resource["resource"])
+        for span in (span for scope in resource["scopeSpans"] for span in scope["spans"]):
+            yield Span(
                 trace_id=span["traceId"],
                 span_id=span["spanId"],
                 parent_id=span.get("parentSpanId", ""),
@@ -158,52 +215,29 @@ class Sink:
                 status=span.get("status", {}),
                 attributes=_attributes(span),
                 events=tuple((one["name"], _attributes(one)) for one in span.get("events", ())),
-                resource=_attributes(resource["resource"]),
+                resource=of,
             )
-            for request in self._requests("traces")
-            for resource in request["resourceSpans"]
-            for scope in resource["scopeSpans"]
-            for span in scope["spans"]
-        ]
 
-    def records(self) -> list[Record]:
-        """All log records received so far."""
-        return [
-            Record(
+
+def _records(request: Any) -> Iterator[Record]:
+    for resource in request["resourceLogs"]:
+        of = _attributes(resource["resource"])
+        for record in (record for scope in resource["scopeLogs"] for record in scope["logRecords"]):
+            yield Record(
                 trace_id=record.get("traceId", ""),
                 attributes=_attributes(record),
                 body=_value(record.get("body", {})),
-                resource=_attributes(resource["resource"]),
+                resource=of,
             )
-            for request in self._requests("logs")
-            for resource in request["resourceLogs"]
-            for scope in resource["scopeLogs"]
-            for record in scope["logRecords"]
-        ]
 
-    def total(self, metric: str, **attributes: str) -> float:
-        """The newest values of a counter or a gauge, added up over the series with these attributes."""
-        newest: dict[str, float] = {}
-        for request in self._requests("metrics"):
-            for resource in request["resourceMetrics"]:
-                for one in (one for scope in resource["scopeMetrics"] for one in scope["metrics"]):
-                    if one["name"] == metric:
-                        for point in one.get("sum", one.get("gauge", {})).get("dataPoints", ()):
-                            if attributes.items() <= _attributes(point).items():
-                                key = json.dumps([resource["resource"], point.get("attributes")])
-                                newest[key] = float(point.get("asDouble", point.get("asInt", 0)))
-        return sum(newest.values())
 
-    def text(self) -> str:
-        """Everything received so far, as it is in the files."""
-        return "".join(path.read_text() for path in sorted(self.folder.glob("*.jsonl")))
-
-    def _requests(self, signal: str) -> Iterator[Any]:
-        path = self.folder / f"{signal}.jsonl"
-        if path.exists():
-            for line in path.read_text().splitlines(keepends=True):
-                if line.endswith("\n"):  # the last one may still be being written
-                    yield json.loads(line)
+def _points(request: Any) -> Iterator[_Point]:
+    for resource in request["resourceMetrics"]:
+        for metric in (metric for scope in resource["scopeMetrics"] for metric in scope["metrics"]):
+            for point in metric.get("sum", metric.get("gauge", {})).get("dataPoints", ()):
+                series = json.dumps([resource["resource"], point.get("attributes")])
+                value = float(point.get("asDouble", point.get("asInt", 0)))
+                yield _Point(metric["name"], series, _attributes(point), value)
 
 
 def _attributes(thing: Mapping[str, Any]) -> dict[str, Any]:

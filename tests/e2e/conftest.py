@@ -1,6 +1,7 @@
 """Fixtures: the stack, once for all tests that only read; and the figures of all tests, told at the end."""
 
 from collections.abc import Generator
+from typing import Any
 
 import pytest
 
@@ -35,6 +36,20 @@ def piped(tmp_path_factory: pytest.TempPathFactory) -> Generator[Pipe, None, Non
 def figures(pytestconfig: pytest.Config) -> Figures:
     """Where tests tell what a fault has cost."""
     return pytestconfig.stash.setdefault(_FIGURES, Figures())
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A worker's figures go to the process that prints them."""
+    output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
+    if output is not None:
+        output["figures"] = session.config.stash.get(_FIGURES, Figures()).rows
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take the figures of a worker that has ended; one that has crashed has none."""
+    figures = node.config.stash.setdefault(_FIGURES, Figures())
+    figures.rows += map(tuple, getattr(node, "workeroutput", {}).get("figures", ()))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
