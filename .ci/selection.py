@@ -44,11 +44,11 @@ RULES = {
     r"\.ci/libraries/([\w.]+-(newest|oldest))\.txt": r"library-\1",
     r"\.ci/(agent-hooks|applications|foreign|presidio|worker)\.txt": r"\1",
     r"\.ci/oldest\.txt": "oldest conformance-oldest control-plane-oldest worker-oldest",
-    r"constraints\.txt": "slow conformance python-* pages compose",
-    r"docker-compose\.yml|(collector|grafana)/.+": "slow compose oldest python-*",
-    r"docs/semconv/.+|docs/spanhook\.schema\.json": "slow oldest python-*",
+    r"constraints\.txt": "slow slow-commands slow-libraries conformance python-* pages compose",
+    r"docker-compose\.yml|(collector|grafana)/.+": "slow slow-commands compose oldest python-*",
+    r"docs/semconv/.+|docs/spanhook\.schema\.json": "slow slow-commands slow-libraries oldest python-*",
     r"README\.md|docs/.+\.md": "oldest python-*",  # the Python in it is run
-    r"(examples|benchmarks)/.+": "slow",
+    r"(examples|benchmarks)/.+": "slow slow-commands",
     r"docs/pictures/.+|docs/site\.py|mkdocs\.yml": "",
     r"(CHANGELOG|SECURITY)\.md|LICENSE|\.gitignore|\.pre-commit-config\.yaml|\.github/.+": "",
 }
@@ -74,8 +74,12 @@ class Scope:
 
 
 DEFAULT = rf"tests/(?!{APART.removeprefix('tests/')})"
+SLOW = r"slow|parametrize"
+SLOW_COMMANDS, SLOW_LIBRARIES = "bootstrap/|cli/|config/|examples/", "conventions/|instrument/"
 SCOPES = {
-    "slow": Scope(NEWEST, rf"{DEFAULT}(?!conformance/)", marked=r"slow|parametrize", narrow=False),
+    "slow": Scope(NEWEST, rf"{DEFAULT}(?!conformance/|{SLOW_COMMANDS}|{SLOW_LIBRARIES})", marked=SLOW, narrow=False),
+    "slow-commands": Scope(NEWEST, f"tests/({SLOW_COMMANDS})", marked=SLOW, narrow=False),
+    "slow-libraries": Scope(NEWEST, f"tests/({SLOW_LIBRARIES})", marked=SLOW, narrow=False),
     "conformance": Scope(NEWEST, "tests/conformance/"),
     "conformance-oldest": Scope(
         OLDEST, "tests/(conformance|engine|hooks|instrument)/", marked=r"slow|parametrize|SUBJECTS|CASES"

@@ -38,14 +38,23 @@ def selected(path: str, steps: list[str]) -> set[str]:
 
 # What must catch a change in each package: the steps that run its own tests, and those that use it from outside.
 EVERYTHING = {
-    "conformance", "conformance-oldest", "slow", "oldest", "control-plane-oldest", "worker", "worker-oldest", "pages",
-    "compose", "applications", "foreign", "agent-hooks", "library-crewai-newest", "library-aegra-oldest",
+    "conformance", "conformance-oldest", "slow", "slow-commands", "slow-libraries", "oldest", "control-plane-oldest",
+    "worker", "worker-oldest", "pages", "compose", "applications", "foreign", "agent-hooks", "library-crewai-newest",
+    "library-aegra-oldest",
 }  # fmt: skip
 SERVING = {"slow", "oldest", "control-plane", "control-plane-oldest", "worker", "worker-oldest", "pages", "e2e"}
 CATCHES = {
     "bootstrap": EVERYTHING,
     "cards": {"slow", "oldest", "readme-tests"},
-    "cli": {"slow", "oldest", "compose", "conformance", "conformance-oldest", "library-crewai-newest", "readme-demo"},
+    "cli": {
+        "slow-commands",
+        "oldest",
+        "compose",
+        "conformance",
+        "conformance-oldest",
+        "library-crewai-newest",
+        "readme-demo",
+    },
     "concurrency": EVERYTHING,
     "config": EVERYTHING,
     "control_plane": SERVING,
@@ -93,6 +102,12 @@ def test_each_module_is_exercised_by_a_step() -> None:
 def test_each_test_is_run_by_a_step() -> None:
     tests = {path for path in graph.paths() if re.fullmatch(r"tests/(.+/)?test_\w+\.py", path)}
     assert tests - exercised() == set()
+
+
+@pytest.mark.parametrize("name", ["SLOW_COMMANDS", "SLOW_LIBRARIES"])
+def test_a_part_of_the_slow_tests_is_what_its_step_runs(name: str) -> None:
+    (folders,) = re.findall(rf"^readonly {name}=\((.+)\)$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    assert folders.split() == [f"tests/{one}".rstrip("/") for one in getattr(selection, name).split("|")]
 
 
 def libraries() -> list[Path]:
@@ -144,7 +159,7 @@ def test_steps_that_always_run_need_no_change(steps: list[str]) -> None:
 
 
 def test_the_reason_names_the_file(steps: list[str]) -> None:
-    reasons = selection.select(steps, ["LICENSE", "src/spanhook/engine/calls.py"], 0)
+    reasons = selection.select(steps, ["LICENSE", "src/spanhook/engine/calls.py"], 1)
     assert reasons["oldest"] == "changed: src/spanhook/engine/calls.py"
 
 
