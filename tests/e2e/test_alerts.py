@@ -13,7 +13,7 @@ pytestmark = pytest.mark.e2e
 
 
 def test_a_gate_that_fails_open_is_told_to_the_webhook(tmp_path: Path) -> None:
-    with webhook() as (url, told), stack(tmp_path, webhook=url) as one:
+    with webhook() as (url, told), stack(tmp_path, webhook=url, patience="1s") as one:
         document = load(one.environ(), runs=60)
         wanted = {
             row["attributes"]["spanhook.hook"]
