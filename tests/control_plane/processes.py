@@ -25,7 +25,7 @@ def marked():
 
 calls = leaks = 0
 
-def use():
+def use(pause):
     global calls, leaks
     while True:
         try:
@@ -34,7 +34,7 @@ def use():
             calls += 1
         else:
             leaks += 1
-        threading.Event().wait(0.002)
+        threading.Event().wait(pause)
 
 def until_it_is_marked(name):
     while not (found := mark()):
@@ -56,8 +56,8 @@ for line in sys.stdin:
     if line.strip() == "fork" and os.fork() == 0:
         until_it_is_marked("child")
         os._exit(0)
-    if line.strip() == "use":
-        threading.Thread(target=use, daemon=True).start()
+    if line.startswith("use "):
+        threading.Thread(target=use, args=(float(line.split()[1]),), daemon=True).start()
     if line.strip() == "as acme":
         with spanhook.context(tenant_id="acme"):
             found = mark()

@@ -18,6 +18,9 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from tests.commands import free_port
 from tests.control_plane.processes import Agent, agents, hook, put, server, until
 
+PAUSE = 0.001
+"""Seconds between two calls of agents together, so that more of them do not take more of the machine."""
+
 
 @pytest.fixture
 def port() -> int:
@@ -38,7 +41,7 @@ def test_processes_follow_changes_while_the_server_restarts(
         followers = [Agent(tmp_path / f"agent{number}", port) for number in range(processes)]
         stack.enter_context(agents(*followers))
         for one in followers:
-            assert one.ask("use")["mark"] == "policy 0"
+            assert one.ask(f"use {PAUSE * processes}")["mark"] == "policy 0"
         for number in range(1, changes + 1):
             put(url, number)
             if number in (changes // 3, 2 * changes // 3):
