@@ -247,6 +247,24 @@ def test_a_spent_budget_skips_observers_and_never_gates(limits: None) -> None:
     assert decisions(seen.operations[0]) == [("observer", "skipped")]
 
 
+def test_what_a_hook_uses_after_the_call_counts_against_the_budget(limits: None) -> None:
+    hooks = Hooks()
+    now = [0]
+    ran: list[str] = []
+
+    @hooks.after("llm.call", priority=10, timeout=60.0)
+    def slow(op: Operation) -> None:
+        now[0] += 600_000_000
+
+    hooks.after("llm.call", name="observer")(lambda op: ran.append("observer"))
+    hooks.after("llm.call", priority=20)(lambda op: ran.append("closed after"))
+    with stubbed(hooks) as (library, seen):
+        clock.now = lambda: now[0]
+        library.work("x")
+    assert ran == ["closed after"]
+    assert decisions(seen.operations[0]) == [("observer", "skipped")]
+
+
 def test_waiting_for_people_counts_against_no_budget() -> None:
     hooks = Hooks()
     now = [0]
