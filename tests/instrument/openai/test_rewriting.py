@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from openai import AzureOpenAI
 from openai.types import CreateEmbeddingResponse
 from openai.types.chat import ChatCompletion
 
@@ -187,6 +188,26 @@ def test_system_model_and_inputs(server: OpenAIServer) -> None:
         client.responses.create(**RESPONSES)
     assert server.requests[3].body["messages"] == server.requests[4].body["input"]
     assert server.requests[3].body["messages"] == [{"role": "user", "content": "other"}]
+
+
+@pytest.mark.every_value
+@pytest.mark.parametrize("deployment", [None, "mine"])
+def test_the_model_of_azures_deployments(deployment: str | None, server: OpenAIServer) -> None:
+    """A client of one deployment calls no other, whatever the request says; but not all paths are its deployment's."""
+    options: dict[str, Any] = {"azure_endpoint": server.origin, "api_key": "test", "api_version": "2025-03-01-preview"}
+    hooks = before(lambda op: op.replace(model="gpt-4o"))
+    with recorder(hooks), AzureOpenAI(**options, azure_deployment=deployment) as client:
+        if deployment is None:
+            client.chat.completions.create(**CHAT)
+            assert server.requests[0].path.startswith("/openai/deployments/gpt-4o/")
+        else:
+            with pytest.raises(Reject, match="change") as refused:
+                client.chat.completions.create(**CHAT)
+            assert "always calls its deployment 'mine'" in str(refused.value.__cause__)
+            assert server.requests == []
+        client.responses.create(**RESPONSES)
+    assert server.requests[-1].path.startswith("/openai/responses")
+    assert server.requests[-1].body["model"] == "gpt-4o"
 
 
 def test_what_extra_body_overrides_is_seen_and_rewritten(server: OpenAIServer) -> None:
