@@ -597,6 +597,17 @@ def test_a_graph_is_interrupted_and_resumed(decision: str, is_async: bool, store
     assert (request.status, request.answered_by) == ("used" if decision == "approve" else "denied", "bob")
 
 
+def test_a_graph_may_be_denied_without_a_reason(store: str) -> None:
+    made = graph(("1", "a"))
+    with recorder(approval(store)):
+        made.invoke(START_STATE, THREAD)
+        denied = {**answered(store), "decision": "deny"}
+        said = made.invoke(Command(resume=denied), THREAD)["messages"][-1]
+    assert (said.status, said.content) == ("error", "Tool call rejected: 'delete_file' was not approved")
+    assert ran == []
+    assert [request.reason for request in open_approvals(store).requests()] == [""]
+
+
 def test_a_graph_may_be_approved_elsewhere(store: str) -> None:
     made = graph(("1", "a"))
     with recorder(approval(store)):
