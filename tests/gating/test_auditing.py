@@ -40,6 +40,17 @@ def test_a_filter_that_fails_leaves_nothing_out() -> None:
     assert seen.ended_names == ["x"]
 
 
+def test_an_auditor_of_whole_runs_is_told_of_nothing_else() -> None:
+    seen = Seen()
+    seen.outermost = True
+    with recorder(seen):
+        with operation("request", "r"), operation("agent.invoke", "run in it"), operation("tool.execute", "inside"):
+            pass
+        with operation("llm.call", "run"):
+            pass
+    assert seen.ended_names == ["run in it", "run"]
+
+
 def test_none_if_hooks_are_off() -> None:
     seen = Seen()
     with recorder(seen, settings=Settings(mode="off")), operation("tool.execute", "x"):
