@@ -552,6 +552,15 @@ def test_content_that_was_asked_for() -> None:
     assert (did["gen_ai.tool.call.arguments"], did["gen_ai.tool.call.result"]) == ('{"a": 1}', '{"b": 2}')
 
 
+@pytest.mark.parametrize("result", ["hello", {"content": "hello"}], ids=str)
+def test_a_model_s_output_is_the_assistant_s(result: Any) -> None:
+    with recorder() as seen, operation("llm.call", "m") as op:
+        op.result_of(result)
+    [message] = seen.operations[0].response.messages
+    assert message["role"] == "assistant"
+    assert message["parts"] == [{"type": "text", "content": "hello"}]
+
+
 def test_unsampled() -> None:
     hooks = Hooks()
     ran: list[str] = []
