@@ -228,6 +228,13 @@ def test_toolsets() -> None:
         told: Any = Browsing().tool_result(use)
     assert (told["is_error"], RAN) == (True, [])
     assert "Tool call rejected: no" in str(told["content"])
+    given: dict[str, Any] = {"context": None, "name": "open", "input": {"url": "x"}}
+    with recorder(hooks):
+        for places in range(len(given) + 1):
+            first, rest = list(given)[:places], list(given)[places:]
+            with pytest.raises(ToolError):
+                Browsing().call(*[given[name] for name in first], **{name: given[name] for name in rest})
+    assert RAN == []
     with recorder() as seen:
         assert "a page" in str(Browsing().tool_result(use))
     assert [(op.name, op.status) for op in seen.operations] == [("open", "success")]
