@@ -174,17 +174,28 @@ def test_hooks_that_watch_run_when_the_block_is_left() -> None:
     assert told == ["block", 5]
 
 
+@pytest.mark.parametrize("at_once", [False, True])
 @pytest.mark.parametrize("is_async", [False, True])
-def test_a_stream_that_is_left_early(is_async: bool) -> None:
+@pytest.mark.every_combination
+def test_a_stream_that_is_left_early(is_async: bool, at_once: bool) -> None:
+    """The reaper ends it, before the block is left or after."""
+
+    def reap() -> None:
+        if at_once:
+            gc.collect()
+            assert reaper.drain(60.0)
+
     def leave(client: Client) -> None:
         with operation("llm.call", "m") as op:
             for _ in op.stream(client.stream()):
                 break
+            reap()
 
     async def aleave(client: Client) -> None:
         async with operation("llm.call", "m") as op:
             async for _ in op.stream(client.astream()):
                 break
+            reap()
 
     with recorder() as seen:
         client = Client()
