@@ -3,6 +3,7 @@
 import asyncio
 import copy
 import json
+from collections import OrderedDict, deque
 from collections.abc import Callable
 from inspect import signature
 from typing import Any
@@ -236,6 +237,22 @@ def test_bytes_given_to_the_transport_are_read(server: OpenAIServer) -> None:
             return  # this version of openai sends JSON alone
         client.post("/chat/completions", cast_to=ChatCompletion, content=json.dumps(CHAT).encode())
     assert server.requests[0].body["messages"] == [{"role": "user", "content": "harmless"}]
+
+
+@pytest.mark.every_value
+@pytest.mark.parametrize("given", [tuple, iter, deque, lambda said: [OrderedDict(one) for one in said]])
+def test_what_is_asked_may_be_of_any_type(given: Any, server: OpenAIServer) -> None:
+    """Hooks see what is sent, although some can be read only once."""
+    seen: list[Any] = []
+    said = [{"role": "user", "content": "secret"}]
+
+    with sync_client(server.url) as client, recorder(before(lambda op: seen.append(op.request.messages))):
+        client.chat.completions.create(model="gpt-4o-mini", messages=given(said))
+        client.responses.create(model="gpt-4o-mini", input=given(said))
+        client.chat.completions.create(model="gpt-4o-mini", messages=[], extra_body={"messages": given(said)})
+        client.post("/chat/completions", cast_to=ChatCompletion, body={"model": "gpt-4o", "messages": given(said)})
+    assert seen == [[text("secret")]] * 4
+    assert [request.body.get("messages", request.body.get("input")) for request in server.requests] == [said] * 4
 
 
 ITEMS: Any = [
