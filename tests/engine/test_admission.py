@@ -76,6 +76,13 @@ async def execute(job: Job, admission: Admission | None, result: Any = None, lef
     assert current.get() is None
 
 
+def test_servers_ask_about_runs_where_a_hook_applies_to_them() -> None:
+    with recorder():
+        assert not RUNS.hooked
+    with recorder(Told()):
+        assert RUNS.hooked
+
+
 def test_what_gates_decided_but_to_let_it_pass_is_told_with_the_run() -> None:
     hooks = Hooks()
 
