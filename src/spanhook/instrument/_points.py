@@ -44,13 +44,16 @@ from spanhook.model import (
 )
 
 Make = Callable[[Binding], Callable[..., Any]]
-_CONTEXTS: dict[str, Callable[..., Any]] = {
+"""Creates the wrapper of a function, given its binding."""
+_DRIVERS: dict[str, Callable[..., Any]] = {
+    "sync": call,
+    "stream": partial(lazy, is_async=False),
+    "astream": partial(lazy, is_async=True),
     "manager": Managed,
     "amanager": AsyncManaged,
     "acontext": OperationContext,
 }
-"""What a call returns in place of a context manager, by the point's mode."""
-"""Creates the wrapper of a function, given its binding."""
+"""What makes a call as an operation, or returns what does, by the point's mode."""
 
 
 def load(path: str) -> Any:
@@ -165,18 +168,21 @@ def _operation(point: Point) -> Make:
 
     def make(binding: Binding) -> Callable[..., Any]:
         mode = _mode(point, given, binding.sort)
+        usual = _driver(mode, given)
 
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
             try:
                 if not binding.on:
                     return binding.beyond(wrapped, instance)(*args, **kwargs)
-                adapter = given if choose is None else choose(instance, args, kwargs)
-                if adapter is None:
-                    return wrapped(*args, **kwargs)
-                if isinstance(adapter, Within):
-                    return (call_for if mode == "sync" else acall_for)(adapter.held, wrapped, args, kwargs)
-                if isinstance(adapter, Turn):
-                    return acall_turn(adapter, wrapped, args, kwargs)
+                adapter, drive = given, usual
+                if choose is not None and (adapter := choose(instance, args, kwargs)) is not given:
+                    if adapter is None:
+                        return wrapped(*args, **kwargs)
+                    if isinstance(adapter, Within):
+                        return (call_for if mode == "sync" else acall_for)(adapter.held, wrapped, args, kwargs)
+                    if isinstance(adapter, Turn):
+                        return acall_turn(adapter, wrapped, args, kwargs)
+                    drive = _driver(mode, adapter)
                 held = current.get()
                 if (
                     type(held) is Record
@@ -185,17 +191,7 @@ def _operation(point: Point) -> Make:
                     and goes_on(held, args, kwargs)
                 ):
                     return wrapped(*args, **kwargs)
-                if mode == "sync":
-                    return call(adapter, wrapped, instance, args, kwargs)
-                if mode == "async":
-                    if adapter.hands_out is not None:
-                        return handed_out(adapter, wrapped, instance, args, kwargs)
-                    make = acall if adapter.arrival is None else arrive
-                    return make(adapter, wrapped, instance, args, kwargs)
-                context = _CONTEXTS.get(mode)
-                if context is not None:
-                    return context(adapter, wrapped, instance, args, kwargs)
-                return lazy(adapter, wrapped, instance, args, kwargs, is_async=mode == "astream")
+                return drive(adapter, wrapped, instance, args, kwargs)
             except BaseException as error:
                 shed(error)
                 raise
@@ -203,6 +199,13 @@ def _operation(point: Point) -> Make:
         return wrapper
 
     return make
+
+
+def _driver(mode: str, adapter: Adapter) -> Callable[..., Any]:
+    """What makes a call as an operation, by the point's mode."""
+    if mode == "async":
+        return handed_out if adapter.hands_out is not None else acall if adapter.arrival is None else arrive
+    return _DRIVERS[mode]
 
 
 def looked_up(lookup: Lookup) -> Make:
