@@ -14,11 +14,12 @@ def noop(op: Operation) -> None:
     return None
 
 
-def test_a_hook_is_added_once_by_identity() -> None:
-    class Mine(Hook):
-        def before(self, op: Operation) -> None:
-            return None
+class Mine(Hook):
+    def before(self, op: Operation) -> None:
+        return None
 
+
+def test_a_hook_is_added_once_by_identity() -> None:
     mine, registry, hooks = Mine(), Registry(), Hooks()
     hooks.add(mine)
     hooks.add(mine)
@@ -83,6 +84,27 @@ def test_whoever_is_told_of_hooks_is_told_of_them_before_they_are_examined() -> 
     with pytest.raises(Interrupted):
         hooks.before("tool.execute")(lambda op: None)
     assert told == [{"tool.execute"}]
+
+
+def test_what_was_active_is_restored_as_it_was() -> None:
+    registry, first, second = Registry(), Hooks(), Hooks()
+    for hooks in (first, second):
+        hooks.before("llm.call")(noop)
+    registry.include(first)
+    back = registry.mark()
+    registry.include(second)
+    registry.join(Mine())
+    assert len(registry.plans["llm.call"].pre) == 3
+    back()
+    assert (registry.has(first), registry.has(second)) == (True, False)
+    assert len(registry.plans["llm.call"].pre) == 1
+
+    restore = registry.exchange([first], [second])
+    registry.rebuild()
+    assert (registry.has(first), registry.has(second)) == (False, True)
+    restore()
+    assert (registry.has(first), registry.has(second)) == (True, False)
+    assert len(registry.plans["llm.call"].pre) == 1
 
 
 def test_outermost_hooks_are_for_operations_that_no_other_is_around() -> None:
