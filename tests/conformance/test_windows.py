@@ -10,9 +10,9 @@ from anthropic import Anthropic
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langchain_core.callbacks import BaseCallbackHandler
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import LLM, BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
+from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult, GenerationChunk
 from langchain_openai import ChatOpenAI
 from langgraph.graph import START, MessagesState, StateGraph
 from openai import OpenAI
@@ -338,6 +338,33 @@ def test_a_model_that_tells_callbacks_itself_tells_them_what_was_decided() -> No
         assert Eager().invoke("hi", config={"callbacks": [heard]}).text == "The card [card] is mine, I say"
     assert SECRET not in repr(heard.told)
     assert SECRET not in heard.tokens
+
+
+class Writing(LLM):
+    """A model of plain text that reads its own stream, and tells callbacks of it."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "writing"
+
+    def _call(self, prompt: str, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> str:
+        whole = ""
+        for chunk in self._stream(prompt):
+            run_manager.on_llm_new_token(chunk.text, chunk=chunk)
+            whole += chunk.text
+        return whole
+
+    def _stream(self, *args: Any, **kwargs: Any) -> Iterator[GenerationChunk]:
+        for piece in Delegating().said:
+            yield GenerationChunk(text=piece)
+
+
+def test_a_model_of_plain_text_tells_callbacks_what_was_decided() -> None:
+    heard = Listener()
+    with recorder(Hooks(Masking())):
+        said = Writing().invoke("hi", config={"callbacks": [heard]})
+    assert said == heard.tokens == "The card [card] is mine, I say"
+    assert SECRET not in repr(heard.told)
 
 
 @pytest.mark.every_value
