@@ -177,7 +177,6 @@ THROUGH = {
     "engine/_chunks": "conformance/test_streams",
     "engine/_ending": "conformance/test_streams",
     "engine/_foreign_operations": "conformance/test_foreign",
-    "engine/_gates": "conformance/test_contract",
     "engine/_names": "instrument/langgraph/test_agents",
     "engine/_own_adapters": "engine/test_own_functions",
     "engine/_own_messages": "engine/test_own_blocks",
