@@ -21,7 +21,7 @@ ALLOWED = {
     "model/encoding.py": "exact_text itself",
     "instrument/bound.py": "the path of a function, as the configuration file has it, in a message",
     "instrument/watching.py": "the service name of a resource of the SDK",
-    "gating/handlers.py": "the name of a setting, in a message",
+    "gating/handlers.py": "the name of a hook, in a message",
     "runs/user.py": "the keys of a user's fields",
 }
 _NAMES = re.compile(

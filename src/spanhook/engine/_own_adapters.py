@@ -4,15 +4,15 @@ A block's request is what it was given; a decorated function's request is its ar
 hooks.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
-from types import AsyncGeneratorType, GeneratorType
-from typing import Any, cast
+from typing import Any
 
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
 from spanhook.engine._own_messages import back, last_text, output, to_message, to_messages, tool_output
+from spanhook.engine._own_results import TEXTS, OwnChunks, as_chunks, generators, iterators, model_response
 from spanhook.engine._own_signature import Parameters
 from spanhook.model import (
     TARGET_KEYS,
@@ -21,10 +21,7 @@ from spanhook.model import (
     Attributes,
     Change,
     Kwargs,
-    PlainTexts,
     Request,
-    Usage,
-    copied,
     current_record,
     exact_text,
     in_order,
@@ -116,61 +113,6 @@ def _ids(own: Own, _args: Args, _kwargs: Kwargs) -> Mapping[str, str]:
     return own.ids
 
 
-def _model_response(result: Any) -> tuple[Attributes, Usage | None]:
-    """Why a model stopped, where its message says so."""
-    said = cast("Mapping[str, Any]", result) if isinstance(result, Mapping) else NOTHING
-    reason = said.get("finish_reason")
-    if not reason or not isinstance(reason, str):
-        return {}, None
-    return {semconv.GEN_AI_RESPONSE_FINISH_REASONS: (reason,)}, None
-
-
-# ----------------------------------------------------------------------------------------------- streams
-
-
-class OwnChunks:
-    """Joins text chunks; collects others in a list."""
-
-    __slots__ = ("complete", "keep", "kept")
-
-    def __init__(self, _own: Own, _args: Args, _kwargs: Kwargs) -> None:
-        self.keep = self.complete = False
-        self.kept: list[Any] = []
-
-    def add(self, chunk: Any) -> bool:
-        if self.keep:
-            self.kept.append(copied(chunk))  # its consumer may edit it
-        return True
-
-    def response(self) -> tuple[Attributes, Usage | None]:
-        return {}, None
-
-    def result(self) -> Any:
-        kept = self.kept
-        return "".join(kept) if kept and all(isinstance(one, str) for one in kept) else kept
-
-
-_TEXTS = PlainTexts()
-
-
-def as_chunks(_own: Own, _args: Args, _kwargs: Kwargs, value: Any) -> Iterable[Any]:
-    """The chunks of an answer: the items of a list, else one chunk."""
-    return cast("Iterable[Any]", value) if isinstance(value, list | tuple) else [value]
-
-
-def _generators(result: Any) -> str:
-    if isinstance(result, GeneratorType):
-        return "sync"
-    return "async" if isinstance(result, AsyncGeneratorType) else ""
-
-
-def _iterators(result: Any) -> str:
-    """Which iterator a result is: a model's stream may be of any type."""
-    if isinstance(result, Iterator):
-        return "sync"
-    return "async" if isinstance(result, AsyncIterator) else ""
-
-
 # ----------------------------------------------------------------------------------------------- blocks
 
 
@@ -217,7 +159,7 @@ def block_adapter(kind: Kind, fields: frozenset[str], verb: str = "", *, identif
         span_kind=SpanKind.CLIENT if kind in _CLIENTS else SpanKind.INTERNAL,
         start=_delegate_start if kind == "agent.delegate" else _start,
         identity=_ids if identified else None,
-        response=_model_response if kind == "llm.call" else nothing,
+        response=model_response if kind == "llm.call" else nothing,
         names=_names,
         request=_block_request,
         message=to_message,
@@ -227,7 +169,7 @@ def block_adapter(kind: Kind, fields: frozenset[str], verb: str = "", *, identif
         answer=_block_answer,
         chunks=OwnChunks,
         answer_chunks=as_chunks,
-        texts=_TEXTS,
+        texts=TEXTS,
         model_layer=True,
         carries=_block_carries,
         block=True,
@@ -306,7 +248,7 @@ def function_adapter(kind: Kind, parameters: Parameters, *, is_stream: bool) -> 
         layer=LAYER,
         span_kind=SpanKind.CLIENT if kind in _CLIENTS else SpanKind.INTERNAL,
         start=_stream_start if is_stream and kind == "llm.call" else _start,
-        response=_model_response if kind == "llm.call" else nothing,
+        response=model_response if kind == "llm.call" else nothing,
         names=_names if is_model else None,
         request=_tool_request if is_tool else _request,
         message=to_message,
@@ -314,9 +256,9 @@ def function_adapter(kind: Kind, parameters: Parameters, *, is_stream: bool) -> 
         rewrite=_tool_rewrite if is_tool else _rewrite,
         takes=frozenset(("arguments",) if is_tool else ("arguments", "inputs", *said)),
         chunks=OwnChunks,
-        stream_of=_iterators if is_model else _generators,
+        stream_of=iterators if is_model else generators,
         answer_chunks=as_chunks,
-        texts=_TEXTS,
+        texts=TEXTS,
         model_layer=not is_tool,
         carries=carries,
         defaults=_defaults,

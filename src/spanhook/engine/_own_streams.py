@@ -5,7 +5,7 @@ from itertools import count
 from types import AsyncGeneratorType
 from typing import Any, Protocol
 
-from spanhook.engine._own_adapters import as_chunks
+from spanhook.engine._own_results import as_chunks
 from spanhook.engine._proxies import AsyncGenerator, AsyncStream, SyncGenerator, SyncStream
 from spanhook.engine._streams import Track
 from spanhook.engine.lifecycle import returned

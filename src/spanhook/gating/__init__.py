@@ -26,18 +26,7 @@ from spanhook.gating.conditions import Condition, Facts, compile_condition, refe
 from spanhook.gating.control_flow import Control, control, controls
 from spanhook.gating.emitting import emit_event
 from spanhook.gating.estimating import estimated_cost
-from spanhook.gating.handlers import (
-    EXPECTED,
-    Marked,
-    find,
-    handler,
-    handler_of,
-    make,
-    named,
-    quotes,
-    set_up,
-    validated,
-)
+from spanhook.gating.handlers import Marked, find, handler, handler_of, make, named, set_up
 from spanhook.gating.hook import UNSET, FailMode, FunctionHook, Hook, HookSettings, bridge
 from spanhook.gating.last_look import LastLook
 from spanhook.gating.limits import Limits
@@ -67,6 +56,7 @@ from spanhook.gating.strictness import NEUTRAL, STORE_ROLE, Looser
 from spanhook.gating.subscription import Subscriber, Subscription, publish
 from spanhook.gating.tally import count_decision
 from spanhook.gating.text_filters import TextFilter, Windowed
+from spanhook.gating.validating import EXPECTED, quotes, validated
 from spanhook.gating.window import Window
 from spanhook.telemetry import concealed_data, guardrail
 

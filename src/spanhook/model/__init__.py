@@ -35,7 +35,7 @@ from spanhook.model.adapter import (
     nothing,
     with_first,
 )
-from spanhook.model.admission import Admission, Admissions, Executing, KeptAdmissions, RunFacts, Runs
+from spanhook.model.admission import Admission, Admissions, Executing, KeptAdmissions, RunFacts
 from spanhook.model.bodies import Receipt, Receiver, receiving
 from spanhook.model.carried import (
     Carried,
@@ -94,7 +94,7 @@ from spanhook.model.failures import (
 from spanhook.model.identity import NOBODY, Identity, ambient, context, from_baggage
 from spanhook.model.joined_errors import joined
 from spanhook.model.layer_count import LayerCount
-from spanhook.model.media import MEDIA, is_media, media_part, modality_of
+from spanhook.model.media import is_media, media_part, modality_of
 from spanhook.model.media_forms import (
     Form,
     block_form,
@@ -107,17 +107,16 @@ from spanhook.model.media_forms import (
 )
 from spanhook.model.media_places import MEDIA_ROOT, MediaPlace, media_fields
 from spanhook.model.operation import CALLING, FILTERING, RETURNED, STREAMING, TIMED_OUT, Operation, view_of
+from spanhook.model.outlets import InnerStream, Outlet
 from spanhook.model.points import (
     Attempts,
     Block,
     Found,
     Held,
-    InnerStream,
     Lookup,
     MetaPoint,
     Opened,
     Opening,
-    Outlet,
     Point,
     Signal,
 )
@@ -138,7 +137,6 @@ __all__ = [
     "DELEGATION",
     "FILTERING",
     "LEVELS",
-    "MEDIA",
     "MEDIA_ROOT",
     "MOST_TOKENS",
     "MOST_TOOLS",
@@ -209,7 +207,6 @@ __all__ = [
     "Rewritten",
     "Route",
     "RunFacts",
-    "Runs",
     "Said",
     "Signal",
     "Source",
