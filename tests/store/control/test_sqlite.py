@@ -1,6 +1,8 @@
 """What an SQLite file needs of memory does not depend on how much goes through it."""
 
+import asyncio
 import gc
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -48,8 +50,8 @@ async def opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
     seen = Seen()
     listen = sqlite._listen  # pyright: ignore[reportPrivateUsage]
 
-    def watched(engine: Engine, cache_kib: int) -> None:
-        listen(engine, cache_kib)
+    def watched(engine: Engine, *given: Any) -> None:
+        listen(engine, *given)
         seen.watch(engine)
 
     monkeypatch.setattr(sqlite, "_listen", watched)
@@ -112,3 +114,23 @@ async def test_one_connection_gives_back_what_is_free(opened: tuple[Database, Se
     with database.writing_here() as connection:
         connection.exec_driver_sql("UPDATE spanhook_settings SET updated_ns = 1")
     assert seen.caches.count(sqlite.WRITER_CACHE_KIB) == 1
+
+
+async def test_a_thread_that_waits_for_its_turn_keeps_no_event_loop_waiting(opened: tuple[Database, Seen]) -> None:
+    database, _ = opened
+    with database.writing_here() as connection:
+        own: Any = connection.connection.driver_connection
+        cursors = [own.execute("SELECT 1 UNION SELECT 2")]  # it has more to give
+
+    def write() -> None:
+        with database.writing_here():
+            pass
+
+    async with database.writing():
+        waiting = asyncio.create_task(asyncio.to_thread(write))
+        await asyncio.sleep(0.1)
+        begun = time.monotonic()
+        cursors.clear()
+        took = time.monotonic() - begun
+    await waiting
+    assert took < sqlite.BUSY_MS / 2_000

@@ -6,6 +6,7 @@ used first, and one alone writes telemetry: a second one would fill another cach
 
 import sqlite3
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,6 +16,8 @@ from sqlalchemy.pool import AsyncAdaptedQueuePool, PoolProxiedConnection, QueueP
 
 BUSY_MS = 30_000
 """How long a connection waits for other writers of the same file."""
+_SLICE_MS, _PAUSE_S = 50, 0.001
+"""How long a thread waits at a time, and between these times."""
 CONNECTIONS = 8
 """How many stay open for those who wait on an event loop."""
 CACHE_KIB, WRITER_CACHE_KIB = 4 * 1024, 32 * 1024
@@ -38,7 +41,7 @@ def engine(path: str) -> AsyncEngine:
         connect_args=_arguments(),
         hide_parameters=True,
     )
-    _listen(made.sync_engine, CACHE_KIB)
+    _listen(made.sync_engine, CACHE_KIB, _begun)
     return made
 
 
@@ -61,7 +64,7 @@ def _of_threads(path: str, cache_kib: int) -> Engine:
         connect_args=_arguments(),
         hide_parameters=True,
     )
-    _listen(made, cache_kib)
+    _listen(made, cache_kib, _begun_here)
     return made
 
 
@@ -69,9 +72,9 @@ def _arguments() -> dict[str, Any]:
     return {"timeout": BUSY_MS / 1000, "check_same_thread": False, "cached_statements": _STATEMENTS}
 
 
-def _listen(engine: Engine, cache_kib: int) -> None:
+def _listen(engine: Engine, cache_kib: int, begun: Callable[[Any], None]) -> None:
     event.listen(engine, "connect", partial(_configure, cache_kib))
-    event.listen(engine, "begin", _begun)
+    event.listen(engine, "begin", begun)
 
 
 def _configure(cache_kib: int, connection: Any, _record: Any) -> None:
@@ -99,6 +102,31 @@ def _configure(cache_kib: int, connection: Any, _record: Any) -> None:
 def _begun(connection: Any) -> None:
     writes = connection.get_execution_options().get(WRITES)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _begun_here(connection: Any) -> None:
+    """As ``_begun``, on a thread, which waits a little at a time.
+
+    While SQLite waits, it holds the connection's mutex. An event loop that drops a cursor of the connection would wait
+    for it, and with the loop its own transaction, which is what SQLite waits for.
+    """
+    if not connection.get_execution_options().get(WRITES):
+        connection.exec_driver_sql("BEGIN")
+        return
+    own: sqlite3.Connection = connection.connection.driver_connection
+    ends = time.monotonic() + BUSY_MS / 1000
+    own.execute(f"PRAGMA busy_timeout={_SLICE_MS}").close()
+    try:
+        while True:
+            try:
+                own.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() >= ends:
+                    raise
+            time.sleep(_PAUSE_S)
+    finally:
+        own.execute(f"PRAGMA busy_timeout={BUSY_MS}").close()
 
 
 def prepare(path: str) -> None:
