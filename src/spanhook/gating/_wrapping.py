@@ -92,7 +92,6 @@ async def _around(run: Asking, bound: Bound, go_on_here: Callable[[], Awaitable[
     if left_alive and not host.moves_async and host.cancelling() == cancelling:
         # The hook itself cancelled the call, as `asyncio.timeout` does, and has taken it back.
         op.error = failure = error or TimeoutError(f"hook {bound.name!r} gave up on the call")
-        conclude(op)
     verdicts = run.verdicts
     if not called:
         if error is None:
