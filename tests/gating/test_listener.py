@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from spanhook.diagnostics import internal
 from spanhook.gating import listener
 from spanhook.gating.listener import Delivery, Listener
 
@@ -65,6 +66,30 @@ def test_at_exit_one_that_hangs_is_waited_for_once(monkeypatch: pytest.MonkeyPat
     assert waited == [0.01]
     go.set()
     assert tested.flush(30.0)
+
+
+def test_at_exit_what_one_that_hangs_leaves_undelivered_is_lost_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listener, "EXIT_S", 0.01)
+    monkeypatch.setattr(listener, "_leaving", False)
+    go, begun, told = threading.Event(), threading.Event(), list[Any]()
+
+    def hang(_delivery: Delivery) -> None:
+        begun.set()
+        go.wait(60.0)
+
+    nothing: Any = None
+    quick, hung = Listener("quick", told.append), Listener("hung", hang)
+    monkeypatch.setattr(listener, "_renewed", [quick, hung])
+    quick.add(Delivery(nothing, nothing, Context(), nothing))
+    assert quick.flush(30.0)
+    for _ in range(3):
+        hung.add(Delivery(nothing, nothing, Context(), nothing))
+    assert begun.wait(30.0)
+    listener.leave()
+    assert internal.lost["subscription"] == 2
+    assert len(told) == 1
+    go.set()
+    assert hung.flush(30.0)
 
 
 def test_ctrl_c_is_the_callers_while_it_delivers_what_waits(monkeypatch: pytest.MonkeyPatch) -> None:
