@@ -11,6 +11,7 @@ from langchain.agents import create_agent
 from langchain_core.callbacks import BaseCallbackHandler
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, AIMessageChunk
+from langchain_core.messages.tool import tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.tools import StructuredTool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -69,13 +70,15 @@ class Scripted(BaseChatModel):
         answer = self._answer(messages)
         pieces = answer.get("stream") or ([answer["content"]] if answer["content"] else [])
         for piece in pieces:
-            yield self._chunk(run_manager, AIMessageChunk(piece))
+            yield self._chunk(run_manager, AIMessageChunk(content=piece))
         if answer.get("stream_truncated"):
             raise BrokenOff
-        calls = [{**_tool_call(call), "args": json.dumps(call["args"])} for call in answer["tool_calls"]]
         last = AIMessageChunk(
-            "",
-            tool_call_chunks=[{**call, "index": index, "type": "tool_call_chunk"} for index, call in enumerate(calls)],
+            content="",
+            tool_call_chunks=[
+                tool_call_chunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=index)
+                for index, call in enumerate(answer["tool_calls"])
+            ],
             response_metadata={"finish_reason": answer["finish_reason"]},
             chunk_position="last",
         )
@@ -124,20 +127,24 @@ class Host:
     def __init__(self, vector: dict[str, Any], way: str, **settings: Any) -> None:
         self.incremental = "incremental_output" in vector.get("capabilities", ())
         self.way = way
-        self.settings = {**settings, **({"streams": "incremental", "segment": 1} if self.incremental else {})}
+        self.settings: dict[str, Any] = {
+            **settings,
+            **({"streams": "incremental", "segment": 1} if self.incremental else {}),
+        }
         self.answers = [one["respond"] for one in vector["scenario"].get("model_script", ())]
+        self.tool_seam_host_error: str = self.settings.get("tool_failure", "continue")
         self.capabilities = {Capability(one) for one in self.host_surface().capabilities}
         self.released = ""
         self.persisted = ""
         self.spans = 0
         self.records: list[Any] = []
 
-    @property
-    def tool_seam_host_error(self) -> str:
-        return self.settings.get("tool_failure", "continue")
-
     def host_surface(self) -> HostSurface:
         return AgentHooks.surface(**self.settings)
+
+    def declaration(self) -> dict[str, Any] | None:
+        """None: what the host can do is declared in code."""
+        return None
 
     def setup(
         self,

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from contextlib import ExitStack
+from typing import Any
 
 import spanhook
 from spanhook import Hooks, Operation
@@ -52,7 +53,7 @@ def beside(program: Program, server: OpenAIServer, made: list[Made], order: str,
         theirs = stack.enter_context(ExitStack())
         theirs.enter_context(entered(made, seen.tracer_provider))
         if order != "ours first":
-            providers = {"meter_provider": seen.meter_provider, "logger_provider": seen.logger_provider}
+            providers: dict[str, Any] = {"meter_provider": seen.meter_provider, "logger_provider": seen.logger_provider}
             spanhook.instrument(hooks, tracer_provider=seen.tracer_provider, **providers)
             if order == "theirs first":
                 stack.callback(spanhook.uninstrument)

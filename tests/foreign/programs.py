@@ -69,7 +69,7 @@ def _langgraph(url: str, own: Any, tool: Any = add) -> None:
 
 def _pydantic_anthropic(url: str, own: Any) -> None:
     async def main() -> None:
-        tracing = {"open_telemetry": {"tracer_provider": own}} if own is not None else {}
+        tracing: dict[str, Any] = {"open_telemetry": {"tracer_provider": own}} if own is not None else {}
         async with anthropic.AsyncAnthropic(base_url=url, api_key="test", max_retries=0, **tracing) as client:
             model = AnthropicModel("claude-haiku-4-5", provider=AnthropicProvider(anthropic_client=client))
             await PydanticAgent(model, tools=[add], name="adder").run(ASK)
