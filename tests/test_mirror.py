@@ -199,7 +199,6 @@ THROUGH = {
     "engine/_lasting": "instrument/openai_agents/test_turns",
     "engine/calls": "conformance/test_contract",
     "engine/handover": "conformance/test_streams",
-    "engine/attempts": "instrument/litellm/test_attempts",
     "engine/turns": "instrument/openai_agents/test_turns",
     "engine/own_code": "engine/test_own_functions",
     "definitions/_building": "definitions/test_registry",
