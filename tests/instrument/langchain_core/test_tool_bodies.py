@@ -468,7 +468,7 @@ def test_a_tool_with_a_run_of_its_own_is_asked_about_at_the_border() -> None:
     assert (ran, asked) == ([], ['{"amount":1}'])
 
 
-class Raising(BaseTool):
+class EditingRun(BaseTool):
     """Edits its arguments in place, after gates have seen them."""
 
     name: str = "refund"
@@ -489,7 +489,7 @@ def test_what_a_run_of_its_own_edits_in_place_is_asked_about() -> None:
     ran = list[Any]()
     hooks = Hooks(ToolPolicy([{"deny": ["refund"], "when": "arguments.amount > 50"}]))
     with recorder(hooks) as seen, pytest.raises(Reject):
-        Raising(ran=ran).run({"amount": 1})
+        EditingRun(ran=ran).run({"amount": 1})
     assert ran == []
     assert len(seen.operations) == 2  # LangChain's own `run` was asked to do something else
 
