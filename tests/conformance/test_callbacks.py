@@ -426,6 +426,22 @@ def test_what_a_handler_raises_is_what_the_call_raises() -> None:
     assert handler.heard.of("on_llm_end") == []
 
 
+def test_what_interrupts_a_handler_ends_the_call_at_once() -> None:
+    class Interrupted(Handler):
+        raise_error = True
+
+        def on_llm_new_token(self, *args: Any, **kwargs: Any) -> None:
+            raise KeyboardInterrupt
+
+    handler = Interrupted()
+    with recorder(decide("llm.call", "allow", stream="buffer")) as seen, pytest.raises(KeyboardInterrupt):
+        TellingChat(body=Body()).invoke("hi", {"callbacks": [handler]})
+    [op] = seen.operations
+    assert op.status == "cancelled"
+    assert handler.heard.of("on_llm_end") == []
+    assert handler.heard.of("on_llm_error") == []
+
+
 def test_a_callback_that_calls_a_model_when_it_is_told_at_last_makes_an_operation_of_its_own() -> None:
     inner = ScriptedChat(body=Body())
 
