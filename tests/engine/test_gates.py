@@ -1,4 +1,4 @@
-"""Where spanhook cannot run hooks: no call is made without its gates, and every operation ends."""
+"""Where spanhook cannot run hooks: no call is made, and no result goes out, without its gates; every operation ends."""
 
 from typing import Any
 
@@ -67,3 +67,17 @@ def test_an_operation_whose_other_hooks_cannot_be_run_ends_as_its_call_did(
                 use(library, mode, given)
     assert [op.status for op in seen.operations] == ["success" if given == "x" else "error"]
     assert internal.counts["chain"] == 1
+
+
+@pytest.mark.parametrize("part", ["leave", "observe"])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_result_is_withheld_if_a_hook_that_fails_closed_cannot_look_at_it(
+    mode: str, part: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hooks = Hooks()
+    hooks.after("llm.call", fail_mode="closed")(lambda op: None)
+    with stubbed(hooks) as (library, seen):
+        _breaks(monkeypatch, part, RuntimeError("a mistake of spanhook's"))
+        with pytest.raises(Reject, match="could not run its hooks"):
+            use(library, mode, "x")
+    assert [op.status for op in seen.operations] == ["rejected"]

@@ -12,7 +12,7 @@ from spanhook import semconv
 from spanhook.concurrency import drive, reaper
 from spanhook.diagnostics import internal
 from spanhook.errors import Reject
-from spanhook.gating import Runner, conclude, count_decision, publish
+from spanhook.gating import AROUND, WRAP, Runner, conclude, count_decision, publish
 from spanhook.model import Adapter, Args, Kwargs, Record, clock
 
 
@@ -74,8 +74,7 @@ def run_rest(op: Record) -> None:
         if (waiting := runner.observe()) is not None:
             drive(waiting)
     except Exception as error:
-        internal.report("chain", error)
-        conclude(op)
+        _unfinished(op, error)
 
 
 async def arun_rest(op: Record) -> bool:
@@ -92,8 +91,7 @@ async def arun_rest(op: Record) -> bool:
         if (waiting := runner.observe()) is not None:
             await waiting
     except Exception as error:
-        internal.report("chain", error)
-        conclude(op)
+        _unfinished(op, error)
     return False
 
 
@@ -115,6 +113,17 @@ def broken(op: Record, error: BaseException) -> bool:
         op.error = error
         conclude(op)
     return False
+
+
+def _unfinished(op: Record, error: Exception) -> None:
+    """Hooks after the call cannot be run: its result is withheld if one of them fails closed."""
+    plan = op.runner.plan
+    late = (*plan.post, *plan.together, *(bound for bound in plan.pre if bound.form in (AROUND, WRAP)))
+    if op.error is None and any(bound.closed for bound in late):
+        broken(op, error)
+    else:
+        internal.report("chain", error)
+        conclude(op)
 
 
 def prepared(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
