@@ -179,9 +179,10 @@ class Sink:
             with path.open("rb") as file:
                 file.seek(kept.length)
                 for line in file:
-                    if line.endswith(b"\n"):  # the last one may still be being written
-                        kept.length += len(line)
-                        kept.parsed.extend(parse(json.loads(line)))
+                    if not line.endswith(b"\n"):
+                        break  # it is still being written, and reading on would give its other part
+                    kept.length += len(line)
+                    kept.parsed.extend(parse(json.loads(line)))
         return list(kept.parsed)
 
 
