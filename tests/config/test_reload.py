@@ -15,6 +15,7 @@ import pytest
 import spanhook
 from spanhook import Hooks, Reject
 from spanhook.config import OwnHooks, follow, load_file, load_own
+from spanhook.config.presence import Presence
 from spanhook.config.reload import Follower
 from spanhook.engine import registry
 from spanhook.telemetry import telemetry
@@ -572,3 +573,26 @@ def test_hooks_that_another_file_names_too_stay(write: Write) -> None:
     assert follower.reload()
 
     assert refused() == {"refund", "search"}
+
+
+def test_a_process_that_is_forked_while_a_follower_is_stopped_can_end(write: Write) -> None:
+    follower = following(write(ONE))
+    presence = follower._presence = Presence()
+    held, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with presence._lock:
+            held.set()
+            over.wait(60)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    try:
+        held.wait(60)
+        follower._stopped = True
+        follower.renew()  # as in the child, where the thread does not run
+        assert presence._lock.acquire(blocking=False)
+    finally:
+        over.set()
+        thread.join()
+        presence.end()

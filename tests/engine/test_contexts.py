@@ -76,6 +76,29 @@ def test_refused_on_entering(use: Any) -> None:
     assert [op.status for op in seen.operations] == ["rejected"]
 
 
+@pytest.mark.parametrize("name", ["asession", "aopened"])
+def test_a_context_that_is_entered_again_is_gated_again(name: str) -> None:
+    hooks, refused = Hooks(), list[str]()
+
+    @hooks.before("llm.call")
+    def refuse(op: Operation) -> None:
+        if refused:
+            raise Reject("no")
+
+    async def twice() -> None:
+        context = getattr(Library(), name)("hey")
+        async with context:
+            refused.append("from now on")
+        with pytest.raises(Reject, match="no"):
+            async with context:
+                refused.append("the block has run")
+
+    with stubbed(hooks) as (_, seen):
+        asyncio.run(twice())
+    assert refused == ["from now on"]
+    assert seen.operations[-1].status == "rejected"
+
+
 @pytest.mark.parametrize("use", [session, opened])
 def test_rewritten(use: Any) -> None:
     hooks, library = Hooks(), Library()

@@ -9,6 +9,7 @@ import wrapt
 
 import spanhook
 from spanhook import ConfigurationError
+from spanhook.diagnostics import internal
 from spanhook.instrument import INSTRUMENTORS, hint, meant, names
 from spanhook.instrument.instrumentor import BOUND, WAITING, Bindings
 from spanhook.model import Signal, libraries
@@ -83,6 +84,33 @@ def test_a_module_is_awaited_once_however_often_its_points_are_bound(
     finally:
         bindings.restore()
         sys.modules.pop("spanhook_late", None)
+
+
+def _listened(before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The value of a function to whose call ``before`` listens."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "spanhook_heard.py").write_text(f"def tell(one): return one\nbefore = {before}\n")
+    bindings = Bindings((Signal(module="spanhook_heard", name="tell", before="spanhook_heard:before"),))
+    module = __import__("spanhook_heard")
+    try:
+        bindings.bind()
+        return module.tell("given")
+    finally:
+        bindings.restore()
+        sys.modules.pop("spanhook_heard", None)
+
+
+@pytest.mark.parametrize("before", ["lambda *call: 1 / 0", "lambda *call: None", "lambda *call: (1, 2, 3)"])
+def test_what_fails_before_a_call_leaves_it_as_it_is(
+    before: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(internal, "fatal", False)
+    assert _listened(before, tmp_path, monkeypatch) == "given"
+    assert internal.counts["signal"] == 1
+
+
+def test_arguments_are_changed_before_a_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _listened("lambda *call: (('changed',), {})", tmp_path, monkeypatch) == "changed"
 
 
 def test_packages_are_libraries_while_they_are_bound() -> None:

@@ -10,15 +10,12 @@ import os
 import resource
 import sys
 
-from spanhook.engine import listeners
-from spanhook.model import Record
+from spanhook.engine import begun
 
 _LINE = (
     "spanhook: no call of a model, tool or agent was seen in this program. `spanhook doctor` says which libraries are "
     "bound; functions of your own need @spanhook.tool or @spanhook.agent, or bind in the configuration file.\n"
 )
-_seen: set[str] = set()
-"""The kinds of operations that have ended."""
 _HELP = frozenset(("-h", "--help", "-V", "--version"))
 
 
@@ -28,17 +25,12 @@ def watch(started: str) -> None:
     Args:
         started: The process id of ``spanhook run``.
     """
-    if started == str(os.getpid()) and _has_terminal():
-        listeners.append(_see)
+    if started == str(os.getpid()):
         atexit.register(_look, os.getpid(), _used_by_children())
 
 
-def _see(op: Record) -> None:
-    _seen.add(op.kind)
-
-
 def _look(process: int, before: resource.struct_rusage) -> None:
-    if _seen or os.getpid() != process or not _has_terminal():
+    if begun.any or os.getpid() != process or not _has_terminal():
         return
     has_failed = getattr(sys, "last_value", None) is not None
     had_children = _used_by_children() != before

@@ -91,11 +91,11 @@ class Follower:
     def renew(self) -> None:
         """Start again in a forked child, where the thread does not run."""
         self._lock = threading.Lock()
+        if self._presence is not None:
+            self._presence.renew()  # also of one that is being stopped: a thread may hold its lock
         if not self._stopped:
             self._asked = queue.SimpleQueue()
             self._known = self._seen = _UNKNOWN
-            if self._presence is not None:
-                self._presence.renew()
             self._show()
             begin(self._watch, "spanhook-configuration")
 

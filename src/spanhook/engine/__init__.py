@@ -9,6 +9,7 @@ from spanhook.engine._own_operation import OwnOperation
 from spanhook.engine.admission import AdmittedRuns
 from spanhook.engine.arriving import arrive
 from spanhook.engine.attempts import aattempt, attempt
+from spanhook.engine.beginning import begun
 from spanhook.engine.calls import acall, acall_for, call, call_for, call_inside
 from spanhook.engine.foreign import FOREIGN_KINDS, bound_libraries, repeats, swallowing
 from spanhook.engine.handover import handed_out, lazy
@@ -44,6 +45,7 @@ __all__ = [
     "arrive",
     "attach",
     "attempt",
+    "begun",
     "bound_libraries",
     "call",
     "call_for",

@@ -15,7 +15,7 @@ from spanhook.engine._gates import apasses, arun_rest, passes, run_rest
 from spanhook.engine._lasting import end_lasting
 from spanhook.engine._pending import await_end, leave_to_reaper
 from spanhook.engine._withheld import hand_out
-from spanhook.engine.beginning import Begun, begin
+from spanhook.engine.beginning import Beginning, begin
 from spanhook.engine.lifecycle import end, outcome
 from spanhook.gating import Waiting, conclude
 from spanhook.model import Following, Record, ambient, current
@@ -164,7 +164,7 @@ async def _instantly(following: Following, *, is_async: bool) -> Any:
             finish(op)
         return False
 
-    op = await operate(partial(begin, following.adapter, following.instance, (), {}), run, is_async=is_async)
+    op = await operate(lambda: begin(following.adapter, following.instance, (), {}), run, is_async=is_async)
     return outcome(op) if type(op) is Record else None
 
 
@@ -172,11 +172,13 @@ async def _call(op: Record) -> None:
     op.called = True
 
 
-async def operate(begins: Callable[[], Begun], body: Callable[[Record], Awaitable[bool]], *, is_async: bool) -> Begun:
+async def operate(
+    begins: Callable[[], Beginning], body: Callable[[Record], Awaitable[bool]], *, is_async: bool
+) -> Beginning:
     """Begin an operation and run ``body`` in its context; whatever interrupts that, it ends. See ``calls``.
 
     Args:
-        begins: Begins it.
+        begins: Begins it, as a Python function: a C function would be followed by a place for interrupts.
         body: Returns whether the operation goes on afterwards, with its context current. Whoever awaits this calls
             nothing before returning then: an interrupt there would leave the operation current.
         is_async: Whether its hooks are those of an awaited call.

@@ -60,7 +60,8 @@ class OperationContext(AbstractAsyncContextManager[Any]):
     @asheds
     async def __aenter__(self) -> Any:
         adapter, wrapped, instance, args, kwargs = self._call
-        op = await operate(partial(begin, adapter, instance, args, kwargs), self._enter, is_async=True)
+        self._op = self._track = None
+        op = await operate(lambda: begin(adapter, instance, args, kwargs), self._enter, is_async=True)
         if self._op is not None or self._track is not None:
             return self._value
         if type(op) is Record:

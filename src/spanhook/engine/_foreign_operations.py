@@ -12,12 +12,13 @@ from opentelemetry.sdk.trace import ReadableSpan, Span
 from opentelemetry.trace import StatusCode
 
 from spanhook import semconv
-from spanhook.concurrency import drive, reaper
+from spanhook.concurrency import reaper
 from spanhook.diagnostics import internal
-from spanhook.engine._completion import finish, interrupted, operate
+from spanhook.engine._completion import finish, interrupted
 from spanhook.engine._gates import passes, run_rest
 from spanhook.engine._pending import await_end
 from spanhook.engine.absorption import absorbed_span, span_ended
+from spanhook.engine.beginning import begun
 from spanhook.engine.foreign import described, usage_of
 from spanhook.engine.lifecycle import end, foreign
 from spanhook.errors import Reject, RunStopped
@@ -76,6 +77,7 @@ class Live:
         attributes = described(span.attributes or {})
         before = otel_context.get_current()
         op = Record(_ADAPTERS[kind], attributes, None, (), {}, parent, ambient.get(), before, clock.now())
+        begun.any = True
         op.agent = op.name if kind == "agent.invoke" else parent.agent if parent is not None else ""
         operation = OPERATION_NAMES.get(kind, kind)
         if operation in semconv.OPERATIONS:
@@ -101,13 +103,22 @@ class Live:
 
     def gate(self, op: Record) -> None:
         """Run the gates; their outcome is in ``op.error``. If they refuse, ``on_error`` hooks have run."""
-
-        async def ask(op: Record) -> bool:
-            if not passes(op):
-                run_rest(op)
-            return False
-
-        drive(operate(lambda: op, ask, is_async=False))
+        try:
+            try:
+                set_context(context_with(op.span, op.before))
+                current.set(op)
+                if not passes(op):
+                    run_rest(op)
+            finally:
+                try:
+                    set_context(op.before)
+                finally:
+                    current.set(op.held)
+        except BaseException as error:
+            op.ended = True
+            reaper.put((interrupted, op, False, None, error))
+            await_end(op)
+            raise
         op.called = True  # the call may be made whatever the gates say
 
     def attempted(self, op: Record) -> None:

@@ -17,7 +17,7 @@ from spanhook.engine._own_adapters import Own, block_adapter
 from spanhook.engine._own_functions import decorated
 from spanhook.engine._own_operation import OwnOperation
 from spanhook.engine._pending import await_end
-from spanhook.engine.beginning import Begun, begin
+from spanhook.engine.beginning import Beginning, begin
 from spanhook.engine.lifecycle import fail, outcome, settle
 from spanhook.errors import ConfigurationError, OperationError, Reject
 from spanhook.gating import count_decision, unanswered
@@ -48,7 +48,7 @@ class OperationBlock:
             )
         return decorated(function, self._kind, self._own)
 
-    def _begin(self) -> Begun:
+    def _begin(self) -> Beginning:
         if self._entered:
             raise OperationError("this operation was already entered; call spanhook.operation() for each block")
         self._entered = True

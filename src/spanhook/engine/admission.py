@@ -17,7 +17,7 @@ from spanhook.engine._gates import apasses
 from spanhook.engine._opening import naming, open_span
 from spanhook.engine._own_blocks import elsewhere
 from spanhook.engine._pending import await_end
-from spanhook.engine.beginning import Begun, begin
+from spanhook.engine.beginning import Beginning, begin
 from spanhook.engine.lifecycle import fail, outcome, registry, settle
 from spanhook.gating import Hooks, conclude, is_path, load_hooks
 from spanhook.model import Adapter, Admission, Record, asheds, current, make_encodable
@@ -106,7 +106,7 @@ class Execution:
         if self._op is None:
             outcome(op)
 
-    def _begin(self) -> Begun:
+    def _begin(self) -> Beginning:
         adapter, instance, _ = self._call
         held = current.get()
         current.set(None)

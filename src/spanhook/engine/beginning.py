@@ -30,13 +30,24 @@ from spanhook.model import (
 )
 from spanhook.telemetry import get_context, telemetry
 
-Begun = Record | Absorbed | Part | None
+Beginning = Record | Absorbed | Part | None
 """What a call is: an operation, a part of another one, or none."""
+
+
+class _Seen:
+    """Attributes:
+    any: Whether an operation has begun in this process.
+    """
+
+    any = False
+
+
+begun = _Seen()
 
 
 def begin(
     adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, *, traced: bool = True, alone: bool = False
-) -> Begun:
+) -> Beginning:
     """Start an operation, one without a parent if ``alone``; ``None`` if the call is not one.
 
     Its span is started, unless it is not to be ``traced`` yet, but not yet current, and no hook has run.
@@ -66,6 +77,7 @@ def begin(
                 held.odd = True
             return transport
     op = Record(adapter, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now(), held)
+    begun.any = True
     if not name:
         if name is None:
             op.undescribed = True

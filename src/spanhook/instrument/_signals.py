@@ -8,7 +8,7 @@ from spanhook.diagnostics import internal
 from spanhook.errors import UnboundError
 from spanhook.instrument._points import Make, load
 from spanhook.instrument._wrapping import Binding
-from spanhook.model import Signal, shed
+from spanhook.model import Args, Kwargs, Signal, shed
 
 
 def told(signal: Signal) -> Make:
@@ -18,11 +18,11 @@ def told(signal: Signal) -> Make:
     def make(binding: Binding) -> Callable[..., Any]:
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
             if before is not None and binding.on:
-                args, kwargs = _observed(before, instance, args, kwargs) or (args, kwargs)
+                args, kwargs = _changed(before, instance, args, kwargs)
             try:
                 result = wrapped(*args, **kwargs)
                 if after is not None and binding.on:
-                    _observed(after, instance, args, kwargs, result)
+                    _notify(after, instance, args, kwargs, result)
             except BaseException as error:
                 shed(error)
                 raise
@@ -30,15 +30,19 @@ def told(signal: Signal) -> Make:
 
         def awaits(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
             if before is not None and binding.on:
-                args, kwargs = _observed(before, instance, args, kwargs) or (args, kwargs)
-            coroutine = wrapped(*args, **kwargs)
+                args, kwargs = _changed(before, instance, args, kwargs)
+            try:
+                coroutine = wrapped(*args, **kwargs)
+            except BaseException as error:
+                shed(error)
+                raise
             return coroutine if after is None or not binding.on else awaited(coroutine, instance, args, kwargs)
 
         async def awaited(coroutine: Any, instance: Any, args: Any, kwargs: Any) -> Any:
             try:
                 result = await coroutine
                 if after is not None and binding.on:
-                    _observed(after, instance, args, kwargs, result)
+                    _notify(after, instance, args, kwargs, result)
             except BaseException as error:
                 shed(error)
                 raise
@@ -49,15 +53,28 @@ def told(signal: Signal) -> Make:
     return make
 
 
-def _observed(observer: Callable[..., Any], *call: Any) -> Any:
-    """Tell an observer of a call; what it returns."""
+def _changed(before: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    """The arguments of a call as ``before`` returns them; its own if that fails."""
     try:
-        return observer(*call)
+        made_args, made_kwargs = before(instance, args, kwargs)
+    except Exception as error:
+        internal.report("signal", error)
+        return args, kwargs
+    return made_args, made_kwargs
+
+
+def _notify(after: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs, result: Any) -> None:
+    """Notify ``after`` of a call that has returned.
+
+    Raises:
+        UnboundError: It cannot bind what the call has made.
+    """
+    try:
+        after(instance, args, kwargs, result)
     except UnboundError:
         raise
     except Exception as error:
         internal.report("signal", error)
-        return None
 
 
 def _on_demand(path: str) -> Callable[..., Any] | None:

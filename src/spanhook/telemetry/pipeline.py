@@ -68,6 +68,8 @@ class Telemetry:
     def refresh(self) -> None:
         """Look up the providers again; called whenever a global one is set."""
         self.opener = self._opener(self._tracer_provider)
+        self.logger = self._new_logger()
+        self.content = self.span_content or self.values or (self.event_content and self.logger is not None)
         meters = self.meter_provider
         if not _is_real(meters):
             self._retire()
@@ -77,8 +79,6 @@ class Telemetry:
             since = self._since if self.instruments is None else Snapshot(taken=True)
             self._retire()
             self.instruments = self._instruments(meters, since)
-        self.logger = self._new_logger()
-        self.content = self.span_content or self.values or (self.event_content and self.logger is not None)
 
     @property
     def meter_provider(self) -> MeterProvider:
