@@ -39,12 +39,13 @@ def report(op: Record, telemetry: Telemetry) -> None:
     try:
         if telemetry.content:
             kept = concealed_content(op, _content.captured(op))
-        try:
-            if not op.recorded and (span._end_time is None if type(span) is LeanSpan else span.is_recording()):
-                _describe(op, kept, telemetry)
-        except Exception as error:
-            internal.report("report.span", error, lost=1)
-        op.recorded = op.recorded or 1
+        if not op.recorded:
+            try:
+                if span._end_time is None if type(span) is LeanSpan else span.is_recording():
+                    _describe(op, kept, telemetry)
+            except Exception as error:
+                internal.report("report.span", error, lost=1)
+            op.recorded = 1
         if telemetry.instruments is not None or logger is not None:
             _measure_and_tell(op, kept, telemetry)
     except Exception as error:
