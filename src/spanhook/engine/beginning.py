@@ -54,10 +54,11 @@ def begin(
     """
     held, before = current.get(), get_context()
     if type(held) is Record and not held.ended:
-        parent = held
+        parent, in_hook = held, held.in_hook
+    elif held is None and not foreign:
+        parent, in_hook = None, False
     else:
-        parent = None if held is None and not foreign else _enclosing(held, before, alone=alone)
-    in_hook = held is not None and held.in_hook
+        parent, in_hook = _enclosing(held, before, alone=alone), held is not None and held.in_hook
     may_be_run = parent is None or parent.kind in ASKING_FOR_RUNS
     plan = None if in_hook else (registry.outer if may_be_run else registry.plans).get(adapter.kind)
     if adapter.on_demand and plan is None and not telemetry.settings.steps:
