@@ -26,7 +26,7 @@ from spanhook.cli.conformance.schedule import Portion, Schedule
 from spanhook.cli.conformance.servers.authorities import one_authority
 from spanhook.instrument import INSTRUMENTORS
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds that one check may take."""
 GRACE = 30.0
 """Seconds after which a child that should have ended itself is killed."""
