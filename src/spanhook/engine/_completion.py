@@ -156,8 +156,11 @@ async def _instantly(following: Following, *, is_async: bool) -> Any:
     """
 
     async def run(op: Record) -> bool:
-        if await apasses(op, partial(_call, op)) if is_async else passes(op):
-            await _call(op)
+        async def call() -> None:
+            op.called = True
+
+        if await apasses(op, call) if is_async else passes(op):
+            op.called = True
         if is_async:
             await afinish(op)
         else:
@@ -166,10 +169,6 @@ async def _instantly(following: Following, *, is_async: bool) -> Any:
 
     op = await operate(lambda: begin(following.adapter, following.instance, (), {}), run, is_async=is_async)
     return outcome(op) if type(op) is Record else None
-
-
-async def _call(op: Record) -> None:
-    op.called = True
 
 
 async def operate(
