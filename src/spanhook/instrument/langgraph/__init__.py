@@ -31,12 +31,12 @@ def _point(module: str, name: str, adapter: str, mode: str = "sync", *, choose: 
     )
 
 
-def _cache(name: str, *, is_async: bool = False) -> Outlet:
+def _cache(name: str, hold: str, *, is_async: bool = False) -> Outlet:
     return Outlet(
         module="langgraph.cache.base",
         name=f"BaseCache.{name}",
         wanted="spanhook.instrument.caches:always",
-        hold=f"{_HERE}.caching:hold",
+        hold=f"{_HERE}.caching:{hold}",
         is_async=is_async,
         overrides=True,
     )
@@ -71,9 +71,9 @@ class LangGraphInstrumentor(Instrumentor):
             hold="spanhook.instrument.langchain_core.callbacks:hold_delta",
             optional=True,
         ),
-        Signal(module=_RETRY, name="run_with_retry", after=f"{_HERE}.caching:ran"),
-        Signal(module=_RETRY, name="arun_with_retry", after=f"{_HERE}.caching:ran"),
-        _cache("set"),
-        _cache("aset", is_async=True),
+        _cache("get", "reads"),
+        _cache("aget", "reads", is_async=True),
+        _cache("set", "hold"),
+        _cache("aset", "hold", is_async=True),
         Signal(module=_LOOP, name="PregelLoop._suppress_interrupt", after=f"{_HERE}.graph:loop_left"),
     )

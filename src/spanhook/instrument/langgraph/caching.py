@@ -5,31 +5,36 @@ A hit runs no node, so it would give to everybody what hooks have decided for on
 
 from collections.abc import Callable
 from typing import Any
-from weakref import WeakValueDictionary
+from weakref import ref
 
-from spanhook.model import Args, Kwargs, current_record, first
+from spanhook.model import Args, Kwargs, Record, current_record, first
 
 _CHANGES = frozenset(("reject", "modify", "replace", "error", "timeout"))
 
-_changed: "WeakValueDictionary[int, Any]" = WeakValueDictionary()
-"""By id: what nodes have written that is not to be kept. The cache gets it from a thread without any context."""
+_requested: dict[ref[Record], set[Any]] = {}
+"""By the outermost operation of a run: the keys that it has asked the cache for, as LangGraph does before it runs a node.
+The cache is written by a thread without any context.
+"""
 
 
-def ran(_instance: Any, args: Args, kwargs: Kwargs, _result: Any) -> None:
-    """A node has run: note whether hooks have changed anything in its run before it ended."""
-    task = args[0] if args else kwargs["task"]  # it runs for every node
-    if task.cache_key is None:
-        return
+def reads(_read: Callable[..., Any], args: Args, kwargs: Kwargs) -> bool:
+    """A run asks for keys: remember which. Nothing is held back."""
     op = current_record()
-    if op is None:
-        return
-    decided = op.root.__dict__.get("run_decisions") or ()
-    if op.kind == "workflow.step":  # which has not ended
-        decided = (*decided, *(one.decision for one in op.decisions))
-    if not _CHANGES.isdisjoint(decided):
-        _changed[id(task.writes)] = task.writes
+    if op is not None:
+        _requested.setdefault(ref(op.root, _forget), set()).update(first(args, kwargs, "keys"))
+    return False
+
+
+def _forget(root: ref[Record]) -> None:
+    _requested.pop(root, None)
 
 
 def hold(_write: Callable[..., Any], args: Args, kwargs: Kwargs) -> bool:
-    """Whether the cache does not get what a node has written."""
-    return any(id(writes) in _changed for writes, _ in first(args, kwargs, "pairs").values())
+    """Whether the cache does not get what nodes have written: hooks have changed something in a run of theirs."""
+    pairs = first(args, kwargs, "pairs")
+    runs = _requested.copy().items()  # others are added, and collected, by other threads meanwhile
+    return any(_is_changed(root()) for root, keys in runs if any(key in keys for key in pairs))
+
+
+def _is_changed(root: Record | None) -> bool:
+    return root is not None and not _CHANGES.isdisjoint(root.run_decisions or ())
