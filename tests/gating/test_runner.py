@@ -171,6 +171,7 @@ PLANS = st.builds(
 )
 @settings(max_examples=settings().max_examples * 3 // 2, deadline=None)
 @example([Plan("around", "", 75, "", None), Plan("after", "reject", 500, "", None)], "sync", "given")
+@example([Plan("before", "", 10, "broken", "open"), Plan("around", "in rewrite", 10, "", None)], "sync", "given")
 @example([Plan("around", "in rewrite", 75, "", None), Plan("before", "read", 75, "", None)], "sync", "given")
 @example([Plan("before", "", 10, "", None), Plan("around", "in wait", 75, "", None)], "async", "given")
 @example([Plan("around", "", 10, "", None), Plan("around", "replace error", 75, "", None)], "async", ValueError("no"))

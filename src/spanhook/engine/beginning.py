@@ -59,8 +59,8 @@ def begin(
         parent, in_hook = None, False
     else:
         parent, in_hook = _enclosing(held, before, alone=alone), held is not None and held.in_hook
-    may_be_run = parent is None or parent.kind in ASKING_FOR_RUNS
-    plan = None if in_hook else (registry.outer if may_be_run else registry.plans).get(adapter.kind)
+    plans = registry.outer if parent is None or parent.kind in ASKING_FOR_RUNS else registry.plans
+    plan = None if in_hook else plans.get(adapter.kind)
     if adapter.on_demand and plan is None and not telemetry.settings.steps:
         return None
     try:
@@ -124,22 +124,22 @@ def _hook(op: Record, plan: Plan) -> None:
 def _belong(op: Record, held: Record | InHook | None) -> None:
     """Note whose operation it is, and what it takes from those around it: the agent, the identity, a refused run."""
     adapter, parent = op.adapter, op.parent
+    if parent is not None:
+        op.agent = parent.agent
+        if adapter.boundary and serves(parent, op):
+            op.serves = True
+    elif telemetry.settings.trust_baggage:
+        _trust(op)
     if adapter.kind == "agent.invoke":
         op.agent = op.attributes.get(adapter.naming_key) or ""
-    elif parent is not None:
-        op.agent = parent.agent
-    if parent is None and telemetry.settings.trust_baggage:
-        _trust(op)
     if adapter.identity is not None:
         _identify(op)
-    if not op.in_hook and (held is not None or parent is not None):
+    if held is not None or parent is not None:
         latch = _latch(held) if parent is not held else None
         if latch is None and parent is not None:
             latch = op.root.latch
-        if latch is not None:
+        if latch is not None and not op.in_hook:
             op.error = again(latch)
-    if adapter.boundary and parent is not None and serves(parent, op):
-        op.serves = True
 
 
 def _latch(held: Record | InHook | None) -> Reject | None:

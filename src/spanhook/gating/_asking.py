@@ -30,34 +30,29 @@ class Asking(Pieces):
         tally: Called with every decision.
     """
 
-    __slots__ = ("_inline_ns", "_skipped", "_tally", "_verdicts", "plan")
+    # Defaults, since few operations need more of these than the first.
+    _inline_ns = 0
+    """Nanoseconds of the hooks that have let the operation pass inline."""
+    _verdicts: Verdicts | None = None
+    _skipped: tuple[Bound, ...] = ()
+    """The gates that have not been asked, most because of their filters."""
 
     def __init__(self, op: Record, plan: Plan, tally: Tally, *, is_async: bool) -> None:
         super().__init__(op, is_async=is_async)
-        self.plan, self._tally, self._inline_ns = plan, tally, 0
-        self._verdicts: Verdicts | None = None
-        self._skipped: tuple[Bound, ...] = ()
-        """The gates that have not been asked, most because of their filters."""
+        self.plan, self._tally = plan, tally
 
     @property
     def verdicts(self) -> Verdicts:
         """Applies decisions to the operation."""
         made = self._verdicts
         if made is None:
-            made = self._verdicts = Verdicts(self.op, self._tally, self._inline_ns)
+            made = self._verdicts = Verdicts(self.op, self._tally)
         return made
 
     @property
     def spent(self) -> int:
         """Nanoseconds that hooks have used so far, against the budget of a chain."""
-        return self._inline_ns if self._verdicts is None else self._verdicts.spent
-
-    @spent.setter
-    def spent(self, spent: int) -> None:
-        if self._verdicts is None:
-            self._inline_ns = spent
-        else:
-            self._verdicts.spent = spent
+        return self._inline_ns if self._verdicts is None else self._inline_ns + self._verdicts.spent
 
     def wants(self, bound: Bound) -> bool:
         """Whether the hook's filters let the operation through. ``when`` is the hook's own code and may fail."""

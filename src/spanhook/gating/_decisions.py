@@ -49,15 +49,15 @@ class Verdicts:
         in_time: What is decided about has not gone out, although other parts of the result have.
 
     Attributes:
-        spent: Nanoseconds that hooks have used so far, against the budget of a chain.
+        spent: Nanoseconds of the hooks whose decisions it has applied, against the budget of a chain.
         stopped: A hook wants no more ``after`` hooks to run, although the result stands.
     """
 
     __slots__ = ("_in_time", "_op", "_tally", "spent", "stopped")
 
-    def __init__(self, op: Record, tally: Tally, spent: int = 0, *, in_time: bool = False) -> None:
+    def __init__(self, op: Record, tally: Tally, *, in_time: bool = False) -> None:
         self._op, self._tally, self._in_time = op, tally, in_time
-        self.spent = spent
+        self.spent = 0
         self.stopped = False
 
     def count(self, bound: Bound, spent: int) -> None:
@@ -74,9 +74,14 @@ class Verdicts:
             return
         self._tally(self._op, bound, "allow", spent, self._op.phase)
 
-    def over_budget(self, bound: Bound) -> bool:
-        """Whether the chain's budget is spent; observers are then skipped, which is recorded."""
-        budget, used = budget_ns(), self.spent
+    def over_budget(self, bound: Bound, used: int) -> bool:
+        """Whether the chain's budget is spent; observers are then skipped, which is recorded.
+
+        Args:
+            bound: The observer whose turn it is.
+            used: Nanoseconds that hooks have used so far.
+        """
+        budget = budget_ns()
         if used < budget:
             return False
         said = f"hooks have used {used / 1e6:.0f} ms of {budget / 1e6:.4g} ms"

@@ -22,11 +22,9 @@ class Observing(Asking):
         concurrent: Those ``after`` hooks that run at the same time have begun.
     """
 
-    __slots__ = ("concurrent", "observed", "observers")
-
-    observers: tuple[Bound, ...]
-    observed: int
-    concurrent: bool
+    observers: tuple[Bound, ...] = ()
+    observed = 0
+    concurrent = False
 
     async def run_observers(self, first: Awaitable[None] | None = None) -> None:
         """Run the hooks after a call that have not run, up to one that refuses.
@@ -78,7 +76,7 @@ class Observing(Asking):
             self.observed += 1
             if bound.selective and not self.wants(bound):
                 continue
-            if not bound.gate and bound.budgeted and self.verdicts.over_budget(bound):
+            if not bound.gate and bound.budgeted and self.verdicts.over_budget(bound, self.spent):
                 continue
             if bound.form == AFTER_NEXT:
                 await self._around_the_rest(bound)
@@ -120,7 +118,7 @@ class Observing(Asking):
         """Run concurrent ``after`` hooks, then apply their results in order."""
         op, verdicts, before = self.op, self.verdicts, self.op.error
         asked = [one for one in self.plan.together if not one.selective or self.wants(one)]
-        asked = [one for one in asked if one.gate or not one.budgeted or not verdicts.over_budget(one)]
+        asked = [one for one in asked if one.gate or not one.budgeted or not verdicts.over_budget(one, self.spent)]
         if op.error is not before or not asked:
             return
         for bound, view, (_, error, spent) in await together(self, asked):

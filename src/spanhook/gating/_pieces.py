@@ -26,8 +26,6 @@ class Pieces(InHook):
         is_async: Whether the call is awaited.
     """
 
-    __slots__ = ("_is_async",)
-
     def __init__(self, op: Record, *, is_async: bool) -> None:
         self.op, self._is_async = op, is_async
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
+from itertools import count, repeat, takewhile
 from typing import Any
 
 from spanhook.gating.binding import AFTER, AFTER_NEXT, AROUND, BEFORE, BEFORE_NEXT, ERROR, WRAP, Bound
@@ -11,9 +11,9 @@ from spanhook.gating.log import ResultListener
 from spanhook.semconv import Phase
 from spanhook.telemetry import counts
 
-FastHook = tuple[Bound, Callable[..., Any], int, int, bool, bool]
-"""A plain hook, its function, the slot for its ``allow``, its limit in nanoseconds, whether it has filters, and whether
-it is a generator, or, after the call, only observes.
+FastHook = tuple[int, Bound, Callable[..., Any], int, int, bool, bool]
+"""A plain hook: how many have had their turn once it has, the hook itself, its function, the slot for its ``allow``,
+its limit in nanoseconds, whether it has filters, and whether it is a generator, or, after the call, only observes.
 """
 Heard = tuple[Bound, Callable[[Delivery], Any]]
 """A listener: a hook, for its filters, and the function that notifies it."""
@@ -73,7 +73,7 @@ class Plan:
         to.
         """
         pre = tuple(one for one in self.pre if one.form in (BEFORE, BEFORE_NEXT))
-        fast = tuple(takewhile(lambda one: one[0].form == BEFORE, self.fast))
+        fast = tuple(takewhile(lambda one: one[1].form == BEFORE, self.fast))
         heard = {phase: heard for phase, heard in self.heard.items() if phase == "error"}
         return replace(
             self,
@@ -123,7 +123,7 @@ def plan_of(
     error = tuple(one for one in mine if one.form == ERROR)
     told = tuple(dict.fromkeys((*listeners, *(told for one in mine for told in one.hook._listeners))))
     fast, fast_post, fast_error = (
-        tuple(_fast(kind, one) for one in takewhile(_is_plain, hooks)) if labelled and not told else ()
+        tuple(map(_fast, count(1), repeat(kind), takewhile(_is_plain, hooks))) if labelled and not told else ()
         for hooks in (pre, post, error)
     )
     buffers = tuple(one for one in (*pre, *after) if one.buffers)
@@ -132,7 +132,7 @@ def plan_of(
     results = tuple(one for one in (*pre, *after) if one.form not in (BEFORE, BEFORE_NEXT) or one.buffers)
     wraps = any(one.form == WRAP for one in pre)
     hooked = bool(pre or after or error)
-    reach = max((one[2] + 1 for one in (*fast, *fast_post, *fast_error)), default=0)
+    reach = max((one[3] + 1 for one in (*fast, *fast_post, *fast_error)), default=0)
     bodies = tuple(one for one in (*mine, *(one for ones in heard.values() for one, _ in ones)) if one.hook.body)
     return Plan(
         pre=pre,
@@ -165,8 +165,8 @@ def _is_plain(bound: Bound) -> bool:
     return bound.plain
 
 
-def _fast(kind: str, bound: Bound) -> FastHook:
+def _fast(turn: int, kind: str, bound: Bound) -> FastHook:
     phase = _PHASES[bound.form]
     special = bound.form == AROUND or (bound.form != BEFORE and not bound.gate)
     slot = counts.decisions.slot((bound.name, kind, phase, "allow", "enforce", "enforced", bound.closed, ""))
-    return bound, bound.function, slot, bound.timeout_ns or 0, bound.selective, special
+    return turn, bound, bound.function, slot, bound.timeout_ns or 0, bound.selective, special

@@ -39,7 +39,7 @@ class Runner(Observing):
         done: Everything has run.
     """
 
-    __slots__ = ("_direct", "_entered", "_index", "_made", "_passed", "done")
+    _index, _passed, _made, done = 0, False, False, False
 
     def __init__(
         self,
@@ -53,9 +53,6 @@ class Runner(Observing):
         # Not by way of `Pieces`: every operation that has hooks would pay for the call.
         self.op, self.plan, self._tally, self._is_async, self._direct = op, plan, tally, is_async, direct
         self._entered: list[Generator | Wrapper] = []  # those that wait around the call, outermost first
-        self._skipped = self.observers = ()
-        self._index, self.observed, self._inline_ns, self._verdicts = 0, 0, 0, None
-        self._passed = self._made = self.concurrent = self.done = False
 
     @property
     def calls(self) -> bool:
@@ -70,21 +67,26 @@ class Runner(Observing):
         op, plan = self.op, self.plan
         if op.error is not None:
             return None
-        if op.coverage != "enforced":  # `allow` has another label then
+        if (plan.pre and not plan.fast) or op.coverage != "enforced":  # `allow` has another label then
             return self._enter()
         now, cells = clock.now, counts.decisions.cells(plan.reach)
-        index = spent = 0
+        index, spent, body = 0, 0, None
         current.set(self)
         try:
             started = now()
-            for bound, function, slot, limit, selective, generates in plan.fast:
-                index += 1
-                view, value, body = Operation(op), None, None
-                try:
-                    if selective and not bound.matches(op):
+            for index, bound, function, slot, limit, selective, generates in plan.fast:
+                if selective:
+                    try:
+                        wanted = bound.matches(op)
+                    except Exception:
+                        index -= 1  # noqa: PLW2901 - it is asked once more where its failure is recorded
+                        return self._enter()
+                    if not wanted:
                         self._skipped = (*self._skipped, bound)
                         started = now()
                         continue
+                view = Operation(op)
+                try:
                     value = function(view)
                     if generates:
                         body = value
@@ -102,6 +104,7 @@ class Runner(Observing):
                     spent += taken
                 else:
                     self._entered.append(Generator(bound, view, body, taken, slot))
+                    body = None
         finally:
             self._index, self._inline_ns = index, spent
             current.set(op)
@@ -225,7 +228,7 @@ class Runner(Observing):
                 return self._leave()
         finally:
             error = None  # its traceback holds this frame
-            self.spent += spent
+            self._inline_ns += spent
             current.set(op)
         return self._leave() if op.latch is not None else None
 
@@ -246,16 +249,15 @@ class Runner(Observing):
         if hooks is not self.observers:
             self.observers, self.observed = hooks, 0
         if self.observed < len(quick) and op.coverage == "enforced":
-            now, cells, spent = clock.now, counts.decisions.cells(plan.reach), self.spent
+            now, cells, spent = clock.now, counts.decisions.cells(plan.reach), 0
             current.set(self)
             try:
                 started = now()
-                while self.observed < len(quick):
-                    bound, function, slot, limit, selective, observes = quick[self.observed]
-                    if observes and spent >= budget_ns():
+                for turn, bound, function, slot, limit, selective, observes in quick[self.observed :]:
+                    if observes and self.spent + spent >= budget_ns():
                         return self._observe()
-                    self.observed += 1
-                    view, value = Operation(op), None
+                    self.observed = turn
+                    view = Operation(op)
                     try:
                         if selective and not bound.matches(op):
                             continue
@@ -271,7 +273,7 @@ class Runner(Observing):
                     cells[slot + 1] += taken
                     spent += taken
             finally:
-                self.spent = spent
+                self._inline_ns += spent
                 current.set(op)
         if self.observed < len(hooks) or (not failed and (plan.together or (op.fault and plan.error))):
             return self._observe()

@@ -39,9 +39,8 @@ class BoundWrapper(BoundFunctionWrapper):
     @property
     def __func__(self) -> Any:
         """The method's function, which leads to the gate; the one that is wrapped here is a copy that does not."""
-        found: Any = cast("Any", self.__wrapped__).__func__
         function = self._self_parent._self_point.function
-        return found if function is None else function
+        return cast("Any", self.__wrapped__).__func__ if function is None else function
 
     def _self_found(self) -> tuple[Any, str]:
         owner, name = self._self_parent._self_point.place
@@ -91,6 +90,9 @@ class Binding:
 
     The wrapper owns it, and it refers weakly to the wrapper: both are released with the class, or when they are
     replaced.
+
+    Attributes:
+        function: The function that was replaced, if it is a plain one.
     """
 
     def __init__(
@@ -105,19 +107,19 @@ class Binding:
         self._owner, self._attribute, self._make = owner, attribute, make
         self._own = attribute in vars(owner)
         self._original = self._found()
-        self._function = function_of(self._original)
+        self.function = function_of(self._original)
         inner: Any = _copied(self._original)
         self._inside: Wrapper | None = None
         decorated = _decorated_by(self._original, getattr(make, "decorator", ""))
         if decorated is not None:
-            self._function = decorated
+            self.function = decorated
             inner = wrapt.FunctionWrapper(copy_of(decorated), self._original._self_wrapper)
             self._inside = Wrapper(copy_of(decorated), make(self), self)
         kind = WrapperApart if type(inner) in (staticmethod, classmethod) else Wrapper
         wrapper: Any = _as_method(inner, make(self)) if plain else kind(inner, make(self), self)
         self._wrapper: weakref.ref[Any] = weakref.ref(wrapper)
-        if self._function is not None:
-            redirect(self._function, self, keep=self._is_kept_alone())
+        if self.function is not None:
+            redirect(self.function, self, keep=self._is_kept_alone())
         setattr(owner, attribute, wrapper)
 
     def _found(self) -> Any:
@@ -136,9 +138,9 @@ class Binding:
 
         One that was only assigned later may outlive many classes, and would keep them all alive.
         """
-        if not self._own or not isinstance(self._original, staticmethod) or self._function is None:
+        if not self._own or not isinstance(self._original, staticmethod) or self.function is None:
             return False
-        return self._function.__qualname__ == f"{self._owner.__qualname__}.{self._attribute}"
+        return self.function.__qualname__ == f"{self._owner.__qualname__}.{self._attribute}"
 
     def is_copied_to(self, other: "Binding") -> bool:
         """Whether ``other``'s class was created from the attributes of this one's, like dataclasses with slots."""
@@ -152,11 +154,6 @@ class Binding:
     def original(self) -> Any:
         """What stood in the class or module."""
         return self._original
-
-    @property
-    def function(self) -> FunctionType | None:
-        """The function that was replaced, if it is a plain one."""
-        return self._function
 
     @property
     def place(self) -> tuple[Any, str]:
@@ -198,10 +195,10 @@ class Binding:
 
     def beyond(self, wrapped: Callable[..., Any], instance: Any) -> Callable[..., Any]:
         """What a removed wrapper calls: the original function, whose code may in turn lead to a new wrapper."""
-        if self._function is None or self._is_within_another():
+        if self.function is None or self._is_within_another():
             return wrapped
         if not isinstance(self._owner, type):
-            return self._function
+            return self.function
         if isinstance(instance, type):
             return self._original.__get__(None, instance)
         return self._original.__get__(instance, self._owner if instance is None else type(instance))
@@ -226,8 +223,8 @@ class Binding:
     def restore(self) -> None:
         """Restore the original object; if other code has wrapped ours since, ours stays and passes calls through."""
         self.on = False
-        if self._function is not None:
-            release(self._function, self)
+        if self.function is not None:
+            release(self.function, self)
         wrapper = self._wrapper()
         there = cast("Mapping[str, Any]", vars(self._owner))
         if wrapper is None or _unbound(there.get(self._attribute)) is not wrapper:

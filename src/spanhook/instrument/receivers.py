@@ -61,7 +61,6 @@ def receiving(
                     and op.instance is instance
                     and op.later is None
                     and receipt is not None
-                    and op.shown is not None
                     and not op.unheard
                     and receipt.untouched(instance, op.shown, args, kwargs)
                 ):

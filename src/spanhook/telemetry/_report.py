@@ -93,14 +93,17 @@ def _describe(op: Record, kept: dict[str, Any] | None, telemetry: Telemetry) -> 
         attributes.update(concealed_content(op, _content.as_values(op, kept)))
     if type(span) is not LeanSpan:  # or no longer: another thread has completed it meanwhile
         span.set_attributes(attributes)
-    elif op.odd:
-        check(span)
     if op.__dict__:
+        if op.odd and type(span) is LeanSpan:
+            check(span)
         for name, noted, time_ns in op.noted:
             span.add_event(name, noted, time_ns)
         if op.decisions:
             _tell_decisions(op, telemetry.error_messages)
-    if (op.phase == "error" or op.fault) and _has_failed(op):
+        if op.fault:
+            _fail(op, telemetry)
+            return
+    if op.phase == "error" and op.status != "cancelled":
         _fail(op, telemetry)
 
 

@@ -51,7 +51,10 @@ class Counters:
 
     def cells(self, reach: int) -> list[int]:
         """The calling thread's own numbers by slot, to be added to in place; at least up to index ``reach``."""
-        cells = self.mine()[_CELLS]
+        try:
+            cells = self._own[get_ident()][_CELLS]  # as `mine`, without a call: each hook that has passed counts here
+        except KeyError:
+            cells = self._join()[_CELLS]
         if len(cells) <= reach:
             cells.extend([0] * (reach + 1 - len(cells)))
         return cells

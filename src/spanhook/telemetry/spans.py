@@ -174,7 +174,8 @@ class Opener:
 
     def _root_span(self, name: str, before: Context, kind: SpanKind, attributes: dict[str, Any]) -> Span:
         ids, sampled, trace_state = self.tracer.id_generator, self._root, _NO_STATE
-        trace_id, span_id = ids.generate_trace_id(), ids.generate_span_id()
+        trace_id = (self._random and getrandbits(128)) or ids.generate_trace_id()
+        span_id = (self._random and getrandbits(64)) or ids.generate_span_id()
         recording, whole = sampled, False
         if sampled is None:
             result = self._sampler.should_sample(before, trace_id, name, kind, attributes, ())

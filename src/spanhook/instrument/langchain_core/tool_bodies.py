@@ -41,7 +41,7 @@ def added(instance: Any) -> frozenset[str]:
 
 def tool_shown(instance: Any, args: Args, kwargs: Kwargs) -> Any:
     """A tool's input, as a copy: its schema may change it in place."""
-    given = first(args, kwargs, "tool_input")
+    given = args[0] if args else kwargs["tool_input"]  # as `first`, without a call: each tool call comes here
     if type(given) is dict and _ATOMS.issuperset(map(type, given.values())):
         return given.copy()
     return copied(visible(instance, given)) if isinstance(given, Mapping) else given or ""

@@ -39,7 +39,8 @@ def tool_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
 
 def _watch(instance: Any, _args: Args, _kwargs: Kwargs) -> Hashable:
     name = instance.name
-    name = name if type(name) is str else exact_text(name)
+    if type(name) is not str:
+        name = exact_text(name)
     return name, instance.description, getattr(instance.args_schema, "__module__", "")
 
 

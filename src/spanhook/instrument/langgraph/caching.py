@@ -12,8 +12,8 @@ from spanhook.model import Args, Kwargs, Record, current_record, first
 _CHANGES = frozenset(("reject", "modify", "replace", "error", "timeout"))
 
 _requested: dict[ref[Record], set[Any]] = {}
-"""By the outermost operation of a run: the keys that it has asked the cache for, as LangGraph does before it runs a node.
-The cache is written by a thread without any context.
+"""By the outermost operation of a run: the keys that it has looked up, as LangGraph does before it runs a node. The
+cache is written by a thread without any context.
 """
 
 

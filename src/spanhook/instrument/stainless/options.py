@@ -19,7 +19,7 @@ def options_of(args: Args, kwargs: Kwargs) -> Any:
 
 def body_of(args: Args, kwargs: Kwargs) -> Fields:
     """The JSON that will be sent, ``extra_body`` included; empty if the body is not a JSON object."""
-    options = options_of(args, kwargs)
+    options = args[1] if len(args) > 1 else kwargs["options"]  # as `options_of`, without a call: it is read often
     body, extra = options.json_data, options.extra_json
     if isinstance(body, Mapping):
         return {**body, **extra} if extra else body

@@ -140,12 +140,13 @@ class _Api:
     def prepare(self, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
         """Requests the usage of a stream, if the settings allow it, the transport can, and the application did not."""
         transport = self.transport
+        body = transport.body_of(instance, args, kwargs)
         if self.format.turns:
-            note_results(self.format, transport.body_of(instance, args, kwargs))
+            note_results(self.format, body)
         if not transport.is_streamed(args, kwargs):
             return transport.keeping(args, kwargs) if self.format.parses else (args, kwargs)
         if requests_usage() and transport.may_request_usage(args, kwargs):
-            asking = self.format.asking(transport.body_of(instance, args, kwargs))
+            asking = self.format.asking(body)
             known = refusals()
             if asking is not None and (not known or transport.server_of(instance, args, kwargs) not in known):
                 return transport.with_body(instance, args, kwargs, asking)
