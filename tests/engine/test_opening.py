@@ -149,7 +149,8 @@ def test_few_descriptions_are_kept() -> None:
 def test_a_call_that_cannot_be_watched_is_described_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(internal, "fatal", False)
     adapter = Adapter(kind="llm.call", start=lambda *given: {semconv.GEN_AI_REQUEST_MODEL: "m"}, watch=_broken)
-    assert described(adapter, None, (), {}) == ({semconv.GEN_AI_REQUEST_MODEL: "m"}, True, "")
+    attributes = {semconv.GEN_AI_REQUEST_MODEL: "m", semconv.GEN_AI_OPERATION_NAME: "chat"}
+    assert described(adapter, None, (), {}) == (attributes, True, "chat m")
     assert not adapter.known
 
 

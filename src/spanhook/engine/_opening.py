@@ -17,30 +17,33 @@ def described(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> tu
     """What a call is: its own attributes, whether the SDK accepts them as they are, and the name of its span.
 
     Returns:
-        ``None`` if it is no operation. The name is empty if it is still to be made.
+        ``None`` if it is no operation. The name is empty if it cannot be described: any call is gated.
     """
     known = None
-    if adapter.watch is not None:
-        key = None
-        try:
-            key = adapter.watch(instance, args, kwargs)
-        except Exception as error:
-            internal.report("extract.watch", error)
-        try:
-            known = adapter.known.get(key)
-        except Exception:  # a value in it cannot be hashed
+    try:
+        if adapter.watch is not None:
             key = None
-        if known is None and key is not None:
-            known = _remembered(adapter, key, instance, args, kwargs)
-    if known is None:
-        attributes, name = adapter.start(instance, args, kwargs), ""
+            try:
+                key = adapter.watch(instance, args, kwargs)
+            except Exception as error:
+                internal.report("extract.watch", error)
+            try:
+                known = adapter.known.get(key)
+            except Exception:  # a value in it cannot be hashed
+                key = None
+            if known is None and key is not None:
+                known = _remembered(adapter, key, instance, args, kwargs)
+        attributes = adapter.start(instance, args, kwargs) if known is None else known.attributes.copy()
         if attributes is None:
             return None
-    else:
-        attributes, name = known.attributes.copy(), known.name
-    if adapter.vary is not None and adapter.vary(attributes, instance, args, kwargs):
-        name = ""
-    return attributes, known.plain if known is not None and name else make_encodable(attributes), name
+        if adapter.vary is not None and adapter.vary(attributes, instance, args, kwargs):
+            known = None
+    except Exception as error:
+        internal.report("extract.start", error)
+        return {}, True, ""
+    if known is not None:
+        return attributes, known.plain, known.name
+    return attributes, make_encodable(attributes), naming(adapter, attributes)
 
 
 def _remembered(adapter: Adapter, key: Any, instance: Any, args: Args, kwargs: Kwargs) -> Described | None:

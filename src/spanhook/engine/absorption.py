@@ -140,9 +140,16 @@ class Absorbed:
 
 
 def absorbed(
-    parent: Record, adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, attributes: Attributes
+    parent: Record, adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, attributes: Attributes, *, plain: bool
 ) -> Absorbed | Part | None:
-    """The call as the transport of ``parent``, which directly encloses it; ``None`` if it is not its transport."""
+    """The call as the transport of ``parent``, which directly encloses it; ``None`` if it is not its transport.
+
+    Args:
+        parent: The operation.
+        adapter, instance, args, kwargs: The call.
+        attributes: What it is.
+        plain: Whether the SDK accepts them as they are.
+    """
     if parent.kind != adapter.kind or not _open(parent):
         return None
     below = adapter.relays or not adapter.model_layer
@@ -162,6 +169,8 @@ def absorbed(
     claimed = _claimed(parent, adapter, instance, carried)
     if claimed is not None:
         parent.below = attributes
+        if not plain:
+            parent.odd = True
     return claimed
 
 

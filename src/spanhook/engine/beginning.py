@@ -53,36 +53,23 @@ def begin(
     Its span is started, unless it is not to be ``traced`` yet, but not yet current, and no hook has run.
     """
     held, before = current.get(), get_context()
-    if type(held) is Record and not held.ended:
-        parent, in_hook = held, held.in_hook
-    elif held is None and not foreign:
-        parent, in_hook = None, False
-    else:
-        parent, in_hook = _enclosing(held, before, alone=alone), held is not None and held.in_hook
+    parent, in_hook = (None, False) if held is None and not foreign else _enclosing(held, before, alone=alone)
     plans = registry.outer if parent is None or parent.kind in ASKING_FOR_RUNS else registry.plans
     plan = None if in_hook else plans.get(adapter.kind)
-    if adapter.on_demand and plan is None and not telemetry.settings.steps:
+    if adapter.on_demand and _is_unwanted(plan):
         return None
-    try:
-        description = described(adapter, instance, args, kwargs)
-    except Exception as error:
-        internal.report("extract.start", error)
-        description = dict[str, Any](), True, None  # still an operation: any call is gated
+    description = described(adapter, instance, args, kwargs)
     if description is None:
         return None
     attributes, plain, name = description
     if type(held) is Record and held.adapter.model_layer:
-        transport = absorbed(held, adapter, instance, args, kwargs, attributes)
+        transport = absorbed(held, adapter, instance, args, kwargs, attributes, plain=plain)
         if transport is not None:
-            if not plain:
-                held.odd = True
             return transport
     op = Record(adapter, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now(), held)
     begun.any = True
     if not name:
-        if name is None:
-            op.undescribed = True
-        name = naming(adapter, attributes)
+        op.undescribed, name = True, naming(adapter, attributes)
     if plan is not None:
         _hook(op, plan)
     elif in_hook:
@@ -93,14 +80,23 @@ def begin(
     return op
 
 
-def _enclosing(held: Record | InHook | None, before: Context, *, alone: bool) -> Record | None:
-    """The operation that encloses a new one: the innermost that has not ended, of those here, or of a foreign span."""
+def _enclosing(held: Record | InHook | None, before: Context, *, alone: bool) -> tuple[Record | None, bool]:
+    """The operation that encloses a new one, and whether one of its hooks begins it: the innermost that has not ended,
+    of those here, or of a foreign span.
+    """
+    if type(held) is Record and not held.ended:
+        return held, held.in_hook
     parent = held.op if isinstance(held, InHook) else held
     while parent is not None and parent.ended:
         parent = parent.parent
     if parent is None and foreign and not alone:
-        return foreign.get(get_current_span(before).get_span_context().span_id)
-    return parent
+        parent = foreign.get(get_current_span(before).get_span_context().span_id)
+    return parent, held is not None and held.in_hook
+
+
+def _is_unwanted(plan: Plan | None) -> bool:
+    """Whether neither hooks nor the settings ask for operations of a kind that is made on demand."""
+    return plan is None and not telemetry.settings.steps
 
 
 def _hook(op: Record, plan: Plan) -> None:
