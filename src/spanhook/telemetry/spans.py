@@ -89,12 +89,13 @@ class Opener:
         self.told: Any = None
         self._heard = True
         if self._lean:
-            self._root_flags, self._root = self._root_decision()
-            self._dropped_flags = TraceFlags(self._root_flags & ~TraceFlags.SAMPLED)
+            self._sampled_flags, self._root = self._root_decision()
+            self._dropped_flags = TraceFlags(self._sampled_flags & ~TraceFlags.SAMPLED)
+            self._root_flags = self._sampled_flags if self._root else self._dropped_flags
             self._random = type(tracer.id_generator) is RandomIdGenerator
             self._inherits = _inherits(self._sampler, "local")
             known = _TUPLE and self._random
-            self._child_is_known, self._root_is_known = known and self._inherits, known and bool(self._root)
+            self._child_is_known, self._root_is_known = known and self._inherits, known and self._root is not None
             self._remote_flags = self._known_flags() if _inherits(self._sampler, "remote") else frozenset[int]()
 
     def _familiar(self) -> bool:
@@ -144,7 +145,7 @@ class Opener:
         if around is None:
             if self._root_is_known and (trace_id := getrandbits(128)) and (span_id := getrandbits(64)):
                 own = _new(SpanContext, (trace_id, span_id, False, self._root_flags, _NO_STATE, True))
-                return lean_span(self, name, own, None, kind, attributes)
+                return lean_span(self, name, own, None, kind, attributes) if self._root else NonRecordingSpan(own)
             return self._root_span(name, before, kind, attributes)
         if type(around) is LeanSpan:
             parent = cast(SpanContext, around._context)  # valid, and of this process
@@ -174,8 +175,7 @@ class Opener:
 
     def _root_span(self, name: str, before: Context, kind: SpanKind, attributes: dict[str, Any]) -> Span:
         ids, sampled, trace_state = self.tracer.id_generator, self._root, _NO_STATE
-        trace_id = (self._random and getrandbits(128)) or ids.generate_trace_id()
-        span_id = (self._random and getrandbits(64)) or ids.generate_span_id()
+        trace_id, span_id = ids.generate_trace_id(), ids.generate_span_id()
         recording, whole = sampled, False
         if sampled is None:
             result = self._sampler.should_sample(before, trace_id, name, kind, attributes, ())
@@ -184,7 +184,7 @@ class Opener:
             if recording and result.attributes is not None and result.attributes != attributes:
                 attributes = dict(result.attributes)
                 whole = not is_plain(attributes)
-        flags = self._root_flags if sampled else self._dropped_flags
+        flags = self._sampled_flags if sampled else self._dropped_flags
         if _TUPLE:
             context = _new(SpanContext, (trace_id, span_id, False, flags, trace_state, True))
         else:
