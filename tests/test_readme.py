@@ -240,6 +240,7 @@ def test_forms(example: Callable[[str], ModuleType], caplog: pytest.LogCaptureFi
     forms.hooks.after("llm.call")(lambda op: slow.append(op.state["seconds"]))
     calls = Calls()
     agent(calls).invoke(ASK)
+    assert forms.hooks.flush()
     assert (calls.made, forms.seen, len(slow)) == (["search", "refund"], ["success"], 3)
     forms.unsubscribe()
     with pytest.raises(Reject, match="More than 20 model calls"), caplog.at_level(logging.ERROR):
