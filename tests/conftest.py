@@ -128,15 +128,22 @@ def trusted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def versions() -> Iterator[None]:
-    """Versions are looked up once, not six times a test; what is installed may only change with ``sys.path``."""
-    look_up = metadata.version
+    """Versions and entry points are looked up once, not six times a test; what is installed may only change with
+    ``sys.path``.
+    """
+    look_up, find = metadata.version, metadata.entry_points
 
     @functools.cache
     def known(name: str, _path: tuple[str, ...]) -> str:
         return look_up(name)
 
+    @functools.cache
+    def found(_path: tuple[str, ...], **wanted: str) -> metadata.EntryPoints:
+        return find(**wanted)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(metadata, "version", lambda name: known(name, tuple(sys.path)))
+        patch.setattr(metadata, "entry_points", lambda **wanted: found(tuple(sys.path), **wanted))
         yield
 
 
@@ -164,7 +171,6 @@ def frozen() -> Iterator[None]:
 
     What a module's tests leave is collected with its last one: another module may not expect the warnings of it.
     """
-    gc.collect()
     gc.freeze()
     yield
     gc.collect()

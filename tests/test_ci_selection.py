@@ -81,6 +81,7 @@ def test_each_package_has_a_row() -> None:
     assert packages == {*CATCHES}
 
 
+@pytest.mark.one_value
 @pytest.mark.parametrize("package", a_fifth(CATCHES))
 def test_a_change_in_a_package_selects_the_steps_that_must_catch_it(package: str, steps: list[str]) -> None:
     names = [path for path in graph.paths() if path.startswith(f"src/spanhook/{package}/")]

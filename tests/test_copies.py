@@ -66,6 +66,7 @@ def _is_proxy(one: Class) -> bool:
     return any(WRAPT.intersection(found.bases) for found in _lineage(one))
 
 
+@pytest.mark.slow
 def test_every_proxy_has_every_protocol() -> None:
     proxies = [one for several in _classes().values() for one in several if _is_proxy(one)]
     assert {"Decorated", "BoundMethod", "Wrapper", "Transparent", "HeldFunction", "HeldEvents", "Accompanied"} <= {
@@ -276,6 +277,7 @@ class Proxy(Copied, wrapt.ObjectProxy):  # pyright: ignore[reportMissingTypeArgu
     pass
 
 
+@pytest.mark.slow
 def test_a_copied_proxy_is_what_it_wraps() -> None:
     stream = Stream()
     proxy: Any = Proxy(stream)

@@ -38,6 +38,7 @@ each_panel = each(PANELS, lambda dashboard, panel: f"{dashboard}/{panel['title']
 # --------------------------------------------------------------------------- names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "unit", "sort", "expected"),
     [

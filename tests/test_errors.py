@@ -89,6 +89,7 @@ def length(reject: BaseException) -> int:
     return len(traceback.extract_tb(reject.__traceback__))
 
 
+@pytest.mark.one_value
 @pytest.mark.parametrize("form", ["before", "async before", "after", "on_error", "around", "wrap", "returned", "run"])
 def test_one_that_is_kept_does_not_grow(form: str) -> None:
     hooks, denied, lengths = Hooks(), Reject("no", scope="run" if form == "run" else "operation"), set[int]()

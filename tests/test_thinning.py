@@ -1,5 +1,7 @@
 """What the default suite leaves to slow tests, and how a test of an inventory reports."""
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,6 +35,26 @@ def test_of_a_product_each_value_is_tried_by_default(
 
     assert len(items) == 6
     assert [item.callspec.id for item in items if not item.get_closest_marker("slow")] == ["1-1-a", "2-4-b", "3-9-a"]
+
+
+@pytest.mark.parametrize(
+    ("mark", "count", "tried"),
+    [("", 3, 3), ("", 4, 2), ("", 9, 3), ("one_value", 2, 1), ("one_value", 9, 1), ("every_value", 9, 9)],
+)
+def test_of_many_cases_a_sample_is_tried_by_default(
+    mark: str, count: int, tried: int, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cases(number: int) -> None: ...
+
+    marked: Any = pytest.mark.parametrize("number", range(count))(cases)
+    marked = getattr(pytest.mark, mark)(marked) if mark else marked
+    module = request.node.getparent(pytest.Module)
+    monkeypatch.setattr(request.module, "test_cases", marked, raising=False)
+    items = module.ihook.pytest_pycollect_makeitem(collector=module, name="test_cases", obj=marked)
+
+    mark_products(items)
+
+    assert sum(not item.get_closest_marker("slow") for item in items) == tried
 
 
 @given(st.integers(1, 20), st.text())

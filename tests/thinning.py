@@ -12,14 +12,17 @@ SAMPLED = frozenset(("conformance", "instrument"))
 """Folders in which most tests try one promise with each way of calling a library."""
 STEP = 5
 """Of how many cases there the default suite tries one."""
+ELSEWHERE = 3
+"""Of how many it tries one elsewhere, of a test that has more."""
 
 
 def mark_products(items: Iterable[pytest.Item]) -> None:
     """Mark tests ``slow`` that try other values of their parameters in the code that the rest tries.
 
     Of a product of parameters the default suite tries each value once, not each combination, unless the test has the
-    mark ``every_combination``. In the folders that are ``SAMPLED`` it tries every fifth of these, unless the test has
-    the mark ``every_value``.
+    mark ``every_combination``. Of these it tries a sample, unless the test has the mark ``every_value``: every fifth in
+    the folders that are ``SAMPLED``, every third elsewhere if there are more than three, and one if the test has the
+    mark ``one_value``.
     """
     groups: dict[tuple[object, str], list[pytest.Function]] = {}
     for item in items:
@@ -29,10 +32,18 @@ def mark_products(items: Iterable[pytest.Item]) -> None:
         if group[0].get_closest_marker("every_combination"):
             continue
         kept = _diagonal(group)
-        if SAMPLED.intersection(group[0].path.parts) and not group[0].get_closest_marker("every_value"):
-            kept = sample_of(kept, name)
+        if not group[0].get_closest_marker("every_value"):
+            kept = sample_of(kept, name, _step(group[0], len(kept)))
         for item in {*group}.difference(kept):
             item.add_marker(pytest.mark.slow)
+
+
+def _step(test: pytest.Function, count: int) -> int:
+    if test.get_closest_marker("one_value"):
+        return count
+    if SAMPLED.intersection(test.path.parts):
+        return STEP
+    return ELSEWHERE if count > ELSEWHERE else 1
 
 
 def _diagonal(group: Sequence[pytest.Function]) -> list[pytest.Function]:
@@ -46,14 +57,15 @@ def _diagonal(group: Sequence[pytest.Function]) -> list[pytest.Function]:
     ]
 
 
-def sample_of(cases: Sequence[Case], name: str) -> Sequence[Case]:
-    """One of ``STEP`` cases, and at least one.
+def sample_of(cases: Sequence[Case], name: str, step: int = STEP) -> Sequence[Case]:
+    """One of ``step`` cases, and at least one.
 
     Args:
         cases: All cases of a test.
         name: The test's, by which it differs where they begin: so different tests try different ways of calling.
+        step: Of how many it is one.
     """
-    return cases[crc32(name.encode()) % min(STEP, len(cases)) :: STEP]
+    return cases[crc32(name.encode()) % min(step, len(cases)) :: step]
 
 
 def diagonal_of(lengths: Sequence[int]) -> set[tuple[int, ...]]:

@@ -67,6 +67,7 @@ def path(tmp_path: Path) -> dict[str, str]:
     return {"PYTHONPATH": f"{tmp_path / 'installed'}:{ROOT}"}
 
 
+@pytest.mark.slow
 def test_the_file_of_the_working_directory_is_in_force(folder: Folder, path: dict[str, str]) -> None:
     ran = folder.spanhook("run", "app.py", **path)
 

@@ -12,6 +12,7 @@ def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path)
 
 
+@pytest.mark.one_value
 @pytest.mark.parametrize("patches", [True, False])
 def test_eventlet_is_refused_if_it_patches(folder: Folder, patches: bool) -> None:
     folder.write(app=f"import eventlet\n{'eventlet.monkey_patch()' if patches else ''}\nprint('goes on', flush=True)\n")
@@ -22,6 +23,7 @@ def test_eventlet_is_refused_if_it_patches(folder: Folder, patches: bool) -> Non
     assert ("spanhook: eventlet.monkey_patch() replaces" in ran.stderr) is patches
 
 
+@pytest.mark.slow
 def test_eventlet_is_refused_if_it_has_patched(folder: Folder) -> None:
     """As the hooks do, which are imported before the application."""
     folder.write(app="print('goes on')", early="import eventlet\neventlet.monkey_patch()\n")

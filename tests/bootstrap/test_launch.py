@@ -43,6 +43,7 @@ TARGETS = {
 OFTEN = ("script", "shell")
 
 
+@pytest.mark.one_value
 @pytest.mark.parametrize(
     "target",
     [pytest.param(words, id=name, marks=[] if name in OFTEN else pytest.mark.slow) for name, words in TARGETS.items()],
@@ -137,6 +138,7 @@ def test_the_application_sees_what_it_would_see_without_us(folder: Folder, targe
     assert set(ours.stderr.splitlines()) == set(plain.stderr.splitlines())  # spanhook's own process says it too
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "variables",
     [
@@ -176,6 +178,7 @@ def test_the_application_and_its_hooks_share_one_module(folder: Folder) -> None:
     assert ran.stdout.splitlines()[1] == "1 []", ran.stdout + ran.stderr
 
 
+@pytest.mark.slow
 def test_what_hooks_import_runs_nothing_ungated(folder: Folder) -> None:
     folder.agent(OWN_TOOL).file("app_state.py", "from tool import attempt\nresult = attempt()\n")
     folder.file("early.py", "import app_state\n" + (folder.path / "hooks.py").read_text())
@@ -189,6 +192,7 @@ def test_what_hooks_import_runs_nothing_ungated(folder: Folder) -> None:
 # ----------------------------------------------------------------------------------- the process is the target's own
 
 
+@pytest.mark.slow
 def test_exit_code_and_streams(folder: Folder) -> None:
     folder.write(app="import sys\nsys.stderr.write('err')\nprint(sys.stdin.read())\nsys.exit(7)")
 

@@ -127,6 +127,7 @@ OFTEN = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "variables", "code", "message"),
     [
@@ -154,6 +155,7 @@ def test_it_does_not_start(
     assert not folder.body_ran
 
 
+@pytest.mark.slow
 def test_a_requirement_that_is_not_met(folder: Folder, tmp_path: Path) -> None:
     folder.write(app="open('BODY_RAN', 'a')")
     dist = tmp_path / "stubs" / "langgraph-99.0.dist-info"
@@ -199,6 +201,7 @@ def test_start_up_code_that_is_found_before_ours(folder: Folder, tmp_path: Path)
     assert not folder.body_ran
 
 
+@pytest.mark.slow
 def test_a_spanhook_that_cannot_be_imported(folder: Folder, tmp_path: Path) -> None:
     folder.agent(OWN_TOOL).file("broken/wrapt/__init__.py", "raise RuntimeError('no\\nwrapt')")
     python = python_with(tmp_path / "other", aa=f"import sys; sys.path.insert(0, {str(folder.path / 'broken')!r})")

@@ -29,6 +29,7 @@ def path(folder: Folder) -> str:
     return str(folder.path / "installed")
 
 
+@pytest.mark.slow
 def test_one_line_says_it(folder: Folder, path: str) -> None:
     folder.write(twice="import app, importlib, sys\ndel sys.modules['dashscope']\nimportlib.import_module('dashscope')")
 
@@ -42,6 +43,7 @@ def test_one_line_says_it(folder: Folder, path: str) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_later_import_fails(folder: Folder, path: str) -> None:
     ran = folder.spanhook("run", "--strict", "app.py", PYTHONPATH=path)
 

@@ -55,6 +55,7 @@ ENDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("program", "seen"),
     [

@@ -12,6 +12,7 @@ def loading(folder: Folder, **hooks: str) -> AgentCard:
     return AgentCard(name="desk", lifecycle_hooks=hooks, path=folder.path / "desk.md")
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("source", "said"),
     [

@@ -61,6 +61,7 @@ PLAIN = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=60, deadline=None
 )
@@ -77,6 +78,7 @@ def test_every_card_is_the_same_once_it_is_read_again(
     assert load_card(tmp_path / f"a.{ending}") == card
 
 
+@pytest.mark.one_value
 @pytest.mark.parametrize(
     ("fields", "said"),
     [

@@ -107,6 +107,7 @@ def test_a_refusal_that_is_swallowed_fails() -> None:
     }
 
 
+@pytest.mark.slow
 def test_a_call_that_is_two_fails() -> None:
     twice = using(lambda tool: [tool.invoke({"query": "x"}), tool.invoke({"query": "x"})])
     told = "2 operations, 2 runs of before hooks, 2 runs of after hooks, where there was 1 call"
@@ -116,6 +117,7 @@ def test_a_call_that_is_two_fails() -> None:
     }
 
 
+@pytest.mark.slow
 def test_tokens_counted_otherwise_than_used_fail() -> None:
     def make(body: Body) -> Any:
         body.tokens = 1
@@ -129,6 +131,7 @@ def _is_hooked() -> bool:
     return bool(registry.plans)
 
 
+@pytest.mark.slow
 def test_a_caller_that_can_tell_fails() -> None:
     """Of a library whose results differ while it is instrumented."""
     cells = using(lambda tool: (tool.invoke({"query": "x"}), _is_hooked()))
@@ -140,6 +143,7 @@ def test_a_caller_that_can_tell_fails() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_caller_that_can_tell_without_hooks_fails() -> None:
     def telling(tool: StructuredTool) -> Any:
         is_bound = bool(instrumentor_of("langchain_core").states)
@@ -151,6 +155,7 @@ def test_a_caller_that_can_tell_without_hooks_fails() -> None:
     }
 
 
+@pytest.mark.slow
 def test_an_error_that_changes_on_its_way_fails() -> None:
     def changing(tool: StructuredTool) -> Any:
         try:
@@ -165,6 +170,7 @@ def test_an_error_that_changes_on_its_way_fails() -> None:
     assert found["errors"].startswith("an exception: without spanhook the caller gets (<class '")
 
 
+@pytest.mark.slow
 def test_a_call_that_goes_on_when_it_is_cancelled_fails() -> None:
     async def stubborn(tool: StructuredTool) -> Any:
         made = asyncio.ensure_future(asyncio.to_thread(tool.invoke, {"query": "x"}))
@@ -177,6 +183,7 @@ def test_a_call_that_goes_on_when_it_is_cancelled_fails() -> None:
     assert cells["cancelled"] == Cell(FAILED, "the task of the call was cancelled, and the call went on")
 
 
+@pytest.mark.slow
 def test_a_stream_that_is_left_but_not_gated_fails() -> None:
     def chunks(_tool: StructuredTool) -> Iterator[str]:
         yield from "ab"
@@ -196,6 +203,7 @@ def test_what_the_caller_makes_of_chunks_must_not_reach_hooks() -> None:
     assert checked(subject)["edited"] == Cell(FAILED, "the caller edited chunks, and ['found'] became ['edited']")
 
 
+@pytest.mark.slow
 def test_content_in_telemetry_fails() -> None:
     cells = using(lambda tool: tool.invoke({"query": "x"}), replace(TOOL, asked="look_up"))  # the name of the tool
     found = failures(cells)

@@ -410,6 +410,7 @@ def test_nothing_else_is_printed() -> None:
     assert len(json.loads(done.stdout)["runs"]) == 6
 
 
+@pytest.mark.slow
 def test_with_an_endpoint_set_all_three_signals_go_there() -> None:
     with collector() as seen:
         env = surroundings(OTEL_EXPORTER_OTLP_ENDPOINT=seen.url)

@@ -152,6 +152,7 @@ WRONG: list[tuple[list[str], dict[str, str], int, str, str]] = [
 ]
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("arguments", "variables", "code", "about", "text", "apart"),
     [
@@ -174,6 +175,7 @@ def test_wrong_configuration(
     assert report["verdict"].startswith("not ready: ")
 
 
+@pytest.mark.slow
 def test_functions_that_the_file_names(folder: Folder) -> None:
     folder.write(shell="class Base: ...\nclass Shell(Base):\n    def run(self, command): ...\n")
     folder.file("spanhook.yaml", "bind: {tools: ['shell:Shell.run', 'shell:Shell.walk', 'nowhere:run']}\n")
@@ -440,6 +442,7 @@ def test_content_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
 # ----------------------------------------------------------------------------------- the loader
 
 
+@pytest.mark.slow
 def test_what_processes_report(folder: Folder) -> None:
     problems = [{"subject": "payments", "message": "rule 1 has matched no name"}]
     process = {"service": "", "host": "box", "pid": 7, "problems": problems}

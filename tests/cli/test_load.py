@@ -66,6 +66,7 @@ def document() -> Document:
     return load()
 
 
+@pytest.mark.slow
 def test_spanhook_counts_what_the_script_says(document: Document) -> None:
     assert list(complaints(document["differences"], document["internal_errors"])) == []
     assert document["totals"]["runs"] == ENOUGH
@@ -375,6 +376,7 @@ def test_choices_are_those_of_every_machine() -> None:
 # ----------------------------------------------------------------------------------------------- what is exported
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampler", [None, ALWAYS_OFF, TraceIdRatioBased(0.01)], ids=["all", "none", "some"])
 def test_every_series_and_every_event_is_exported_so_at_every_sampling_ratio(sampler: Sampler | None) -> None:
     seen = Recorder(sampler)

@@ -28,6 +28,7 @@ def test_version_and_help(folder: Folder) -> None:
     assert "SPANHOOK_HOOKS" in folder.spanhook("run", "--help").stdout
 
 
+@pytest.mark.slow
 def test_the_console_script_is_the_same_command(folder: Folder) -> None:
     script = Path(sys.executable).parent / "spanhook"
 
@@ -53,6 +54,7 @@ def test_a_mistake_is_one_line(folder: Folder, arguments: list[str], message: st
     assert ran.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_importing_spanhook_imports_no_command(folder: Folder) -> None:
     folder.write(
         app="""
@@ -64,6 +66,7 @@ def test_importing_spanhook_imports_no_command(folder: Folder) -> None:
     assert folder.run(sys.executable, "app.py").stdout == "[]\n"
 
 
+@pytest.mark.slow
 def test_help_imports_no_library(folder: Folder) -> None:
     folder.write(
         app="""
@@ -78,6 +81,7 @@ def test_help_imports_no_library(folder: Folder) -> None:
     assert folder.run(sys.executable, "app.py").stdout.endswith("False\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["demo", "load"])
 def test_a_missing_dependency_names_the_extra(folder: Folder, command: str) -> None:
     folder.file(

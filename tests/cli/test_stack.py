@@ -115,6 +115,7 @@ def elsewhere() -> Generator[list[str], None, None]:
 # --------------------------------------------------------------------------- up
 
 
+@pytest.mark.slow
 def test_up_starts_the_file_waits_and_tells_where_everything_is(place: Place, elsewhere: list[str]) -> None:
     place.engine("docker")
     path = place.stack()

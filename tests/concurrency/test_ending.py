@@ -63,6 +63,7 @@ def ended(work: str, *, seconds: float = 0.2, tell: bool = True) -> tuple[int, s
         return process.wait(), printed, errors.read()
 
 
+@pytest.mark.one_value
 @pytest.mark.parametrize(
     ("work", "thread"),
     [
@@ -85,11 +86,13 @@ def test_a_process_that_ends_in_time_is_left_alone() -> None:
     assert ended("blocking_until_told()", seconds=3600) == (0, "exported\n", "")
 
 
+@pytest.mark.slow
 def test_handlers_at_exit_are_not_hurried() -> None:
     work = "atexit.register(time.sleep, 1.2); signal.raise_signal(signal.SIGTERM)"
     assert ended(work, seconds=1.0, tell=False) == (0, "exported\n", "")
 
 
+@pytest.mark.slow
 def test_a_process_that_was_not_told_to_end_may_take_its_time() -> None:
     assert ended("time.sleep(0.3)", seconds=0.1, tell=False) == (0, "exported\n", "")
 

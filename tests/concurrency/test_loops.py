@@ -193,6 +193,7 @@ def _break(loop: Any) -> None:
     loop.stop()
 
 
+@pytest.mark.one_value
 @pytest.mark.parametrize("kill", [_close, _break])
 def test_a_loop_that_is_dead_is_replaced(kill: Callable[[Any], None], fresh_loops: None) -> None:
     hooks = Hooks()
@@ -247,6 +248,7 @@ def of(tenant: str, library: Library, given: str) -> Any:
         return library.work(given)
 
 
+@pytest.mark.slow
 def test_a_hook_that_blocks_the_loop_keeps_none_from_beginning(
     fresh_loops: None, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -270,6 +272,7 @@ def test_a_hook_that_blocks_the_loop_keeps_none_from_beginning(
     assert caplog.text.count("careless' blocks the event loop of async hooks on sync calls") == 1
 
 
+@pytest.mark.slow
 def test_a_hook_that_waits_while_another_blocks_its_loop_loses_no_time(fresh_loops: None, clock: Clock) -> None:
     blocked = Blocked()
     with stubbed(blocked.hooks) as (library, seen), ThreadPoolExecutor(4) as pool:
@@ -287,6 +290,7 @@ def test_a_hook_that_waits_while_another_blocks_its_loop_loses_no_time(fresh_loo
     assert [op.decisions for op in seen.operations if op.identity.tenant_id == "careful"] == [()]
 
 
+@pytest.mark.slow
 def test_blocking_goes_on_for_too_long_for_everybody(fresh_loops: None, clock: Clock) -> None:
     blocked = Blocked()
     with stubbed(blocked.hooks) as (library, _), ThreadPoolExecutor(4) as pool:

@@ -52,6 +52,7 @@ def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path).write(hooks=GATE, conf__hooks=GATE, elsewhere__hooks=GATE, app=APP, child=CHILD)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("files", "env", "arguments", "printed"),
     [
@@ -98,6 +99,7 @@ def test_they_are_active(
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, printed, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("files", "arguments", "printed"),
     [
@@ -143,6 +145,7 @@ def test_they_are_active_in_children(
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, printed, "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("beside", [{}, {"spanhook.yaml": FILE}], ids=["alone", "beside spanhook.yaml"])
 @pytest.mark.parametrize(
     ("text", "message"),
@@ -174,6 +177,7 @@ def test_nothing_starts_if_they_cannot_be_loaded(
     assert message.replace("{}", str(folder.path)) in doctor.stdout
 
 
+@pytest.mark.one_value
 @pytest.mark.parametrize("beside", [{}, {"spanhook.yaml": FILE}], ids=["alone", "beside spanhook.yaml"])
 def test_the_file_is_shown(folder: Folder, beside: dict[str, str]) -> None:
     for name, content in {"langgraph.json": NAMED, **beside}.items():

@@ -239,6 +239,7 @@ def test_the_script_that_is_started(write: Callable[..., Any], tmp_path: Path, m
         bind_functions(write("by_hand.shell:search"))
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("name", ["Shell.limit", "Louder", "decorated", "Louder.missing"])
 def test_what_is_no_function_is_told_when_it_is_imported(
     name: str, write: Callable[..., Any], caplog: pytest.LogCaptureFixture

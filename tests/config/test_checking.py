@@ -155,6 +155,7 @@ def test_a_lone_hook_is_taken_too(write: Write) -> None:
     assert [type(hook).__name__ for hook in hooks] == ["A"]
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -244,6 +244,7 @@ def renamed(folder: Path) -> None:
     (folder / "new").replace(folder / "spanhook.yaml")
 
 
+@pytest.mark.one_value
 @pytest.mark.parametrize(
     "spoil", [cut, pipe, *(pytest.param(one, marks=pytest.mark.slow) for one in (nothing, renamed))]
 )

@@ -98,6 +98,7 @@ if pid: os.waitpid(pid, 0)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("end", "child"),
     [("...\n", ["ended 2"]), pytest.param("", ["child ran", "ended 0"], marks=pytest.mark.slow)],

@@ -136,6 +136,7 @@ def test_one_that_fails_leaves_nothing_behind(failing: str) -> None:
     assert body.runs == 1
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("failing", FAILING)
 @pytest.mark.usefixtures("more_libraries")
 def test_one_that_fails_leaves_what_was_in_force(failing: str) -> None:

@@ -61,6 +61,7 @@ async def test_what_was_missed_is_run_on_this_loop(here: Path) -> None:
     assert (entry.agent, state.recent[0].fate) == ("report", "completed")
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("text", "said"),
     [

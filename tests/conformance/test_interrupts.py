@@ -329,6 +329,7 @@ def test_in_spanhook(way: str, hooked: bool) -> None:
     assert made > 20
 
 
+@pytest.mark.slow
 @pytest.mark.every_value
 @pytest.mark.parametrize(
     "way", ["async stream", *(pytest.param(way, marks=pytest.mark.slow) for way in ("stream", "dropped stream"))]

@@ -85,6 +85,7 @@ def test_functions_look_as_they_did() -> None:
     assert all(function_at(place) is kept[name] for name, place in places.items())
 
 
+@pytest.mark.slow
 def test_functions_of_subclasses_look_as_they_did() -> None:
     places = [
         Place(place.entry, cls, place.name)

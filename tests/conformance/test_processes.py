@@ -90,6 +90,7 @@ assert refused()
     )
 
 
+@pytest.mark.slow
 def test_in_a_child_forked_while_a_hook_runs() -> None:
     apart(
         """

@@ -335,6 +335,7 @@ print(json.dumps([in_a_fork(counted, delta) for delta in (False, True)]))
 """
 
 
+@pytest.mark.slow
 def test_over_forked_workers() -> None:
     from tests.telemetry.test_metrics import run_apart
 

@@ -100,6 +100,7 @@ def test_nothing_is_emitted_that_has_no_name(subject: Subject, content: Any) -> 
         assert seen.spans
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", ["NO_CONTENT", "SPAN_AND_EVENT"])
 def test_a_load(content: Any) -> None:
     with recorded(load_hooks, Settings(content=content)) as (seen, started):

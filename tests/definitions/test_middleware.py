@@ -280,6 +280,7 @@ def test_an_abort_raised_in_a_hook_that_fails_open_stands(way: str) -> None:
     assert (result.status, log) == ("error", [])
 
 
+@pytest.mark.one_value
 @pytest.mark.parametrize("event", ["tool.execute.pre", "tool.execute"])
 @pytest.mark.parametrize("failure", ["raises", "waits", "blocks", "returns nonsense", "is left"])
 def test_an_abort_of_middleware_that_then_fails_stands(event: str, failure: str) -> None:

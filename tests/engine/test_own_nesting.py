@@ -49,6 +49,7 @@ def test_a_block_around_a_client_is_one_call(server: OpenAIServer, hooked: bool)
     assert server.requests[0].body["messages"][-1]["content"] == ("ho" if hooked else "hi")
 
 
+@pytest.mark.slow
 def test_what_it_says_itself_is_counted_instead(server: OpenAIServer) -> None:
     with sync_client(server.url) as client, recorder() as seen:
         with operation("llm.call", MODEL, provider="openai", request={"messages": MESSAGES}) as op:

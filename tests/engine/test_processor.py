@@ -138,6 +138,8 @@ def test_a_retrieval_is_known_by_what_it_searches() -> None:
     assert "spanhook.retriever.name" not in (span.attributes or {})
 
 
+@pytest.mark.every_value
+@pytest.mark.one_value
 @pytest.mark.parametrize("fails", [False, True])
 def test_a_provider_that_another_thread_attaches_is_attached_when_the_call_returns(
     fails: bool, monkeypatch: pytest.MonkeyPatch

@@ -76,6 +76,7 @@ def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path).write(cap=CAP)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     ("when", "config"), [("early", False), ("early", True), ("late", False), ("not at all", False)]
@@ -155,6 +156,7 @@ print("done", took < 4)
 """
 
 
+@pytest.mark.slow
 def test_workers_start_with_the_first_item_of_a_child(folder: Folder) -> None:
     folder.write(app=CHILDREN)
     with collector() as seen:
@@ -165,6 +167,7 @@ def test_workers_start_with_the_first_item_of_a_child(folder: Folder) -> None:
     assert len(seen.instances) == (3 if hasattr(TracerProvider, "_handle_fork") else 1)  # the SDK's own, in 1.39
 
 
+@pytest.mark.slow
 def test_a_child_keeps_the_instance_that_the_environment_names(folder: Folder) -> None:
     folder.write(app=CHILDREN)
     with collector() as seen:
@@ -193,6 +196,7 @@ class Counting(ResourceDetector):
 """
 
 
+@pytest.mark.slow
 def test_no_detector_runs_in_a_child(folder: Folder) -> None:
     folder.write(app=CHILDREN, counting=DETECTOR)
     folder.file("counting-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: counting\nVersion: 1\n")
@@ -231,6 +235,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.slow
 def test_somebody_elses_provider_beside_gevent_is_one_warning(folder: Folder) -> None:
     folder.write(app=FOREIGN)
     ran = folder.spanhook("run", "app.py")
@@ -260,6 +265,7 @@ hooks = Hooks()
 """
 
 
+@pytest.mark.slow
 def test_doctor_says_so(folder: Folder) -> None:
     folder.write(hooks=PROVIDING)
     ran = folder.spanhook("doctor", "--hooks", "hooks.py:hooks")

@@ -346,6 +346,7 @@ def test_an_exception_that_cannot_be_printed_is_named(screen: Screen) -> None:
     assert "Unspeakable\n" in screen.getvalue()
 
 
+@pytest.mark.one_value
 @pytest.mark.parametrize("disabled", ["true", "false"])
 def test_it_works_without_an_sdk(disabled: str) -> None:
     program = (

@@ -51,6 +51,7 @@ def test_nothing_is_made_in_an_application_of_its_own_accord(folder: Folder) -> 
     assert ran.stdout.startswith("[False, False, False]"), ran.stderr
 
 
+@pytest.mark.slow
 def test_all_three_signals_are_exported(folder: Folder) -> None:
     folder.agent(OWN_TOOL)
     with collector() as seen:

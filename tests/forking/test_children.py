@@ -47,6 +47,7 @@ threading.Thread(target=lambda: (time.sleep(0.05), print("thread"))).start()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", ["", "sys.exit(7)", "sys.exit('no')", "1 / 0"])
 def test_it_ends_as_a_program_ends(end: str) -> None:
     forked = children.run("-c", ENDS.format(end))

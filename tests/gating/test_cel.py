@@ -29,6 +29,7 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     assert str(caught.value) == 'conditions need CEL; pip install "spanhook[policies]"'
 
 
+@pytest.mark.one_value
 @pytest.mark.parametrize("module", ["cel/__init__.py", "cel.py", "cel/data.txt"])
 def test_a_folder_or_file_of_the_application_does_not_hide_the_package(tmp_path: Path, module: str) -> None:
     file = tmp_path / module

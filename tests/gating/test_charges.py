@@ -33,6 +33,7 @@ def settled(used: Usage | None, status: str = "success", **more: Any) -> Charge:
     return get_charge(ended, 1000, 500)
 
 
+@pytest.mark.one_value
 @pytest.mark.parametrize("source", ["provider", "framework"])
 def test_complete_counts_are_taken_as_they_are(source: Source) -> None:
     assert settled(reported(source)) == Charge(15, 7)

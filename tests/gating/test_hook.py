@@ -783,6 +783,7 @@ def test_a_second_yield_is_an_error_and_keeps_the_outcome(failing: bool, mode: s
     assert decisions(seen.operations[0]) == [("twice", "error")]
 
 
+@pytest.mark.every_value
 def test_a_second_call_next_is_an_error(mode: str) -> None:
     hooks = Hooks()
 

@@ -74,6 +74,7 @@ async def forever() -> None:
 # ------------------------------------------------------------------------------------------------ timeouts
 
 
+@pytest.mark.one_value
 @pytest.mark.parametrize("closed", [True, False])
 @pytest.mark.parametrize("form", ["before", "wrapping", "wrapping after"])
 def test_an_async_hook_that_takes_too_long(
@@ -375,6 +376,7 @@ def test_a_hung_blocking_hook_is_sealed_counted_and_bounded(
     assert library.calls == []
 
 
+@pytest.mark.slow
 def test_when_every_worker_hangs_new_hooks_time_out_and_nothing_else_does(
     workers: Workers, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -243,6 +243,7 @@ def awaiting(clock: Clock, form: str, hook: Callable[[Wait], Awaitable[None]]) -
     return hooks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("form", ["before", "around"])
 @pytest.mark.parametrize("hook", REFUSING, ids=lambda hook: hook.__name__)
@@ -250,12 +251,14 @@ def test_an_async_hook_refuses(hook: Any, form: str, how: str, clock: Clock) -> 
     assert outcome(awaiting(clock, form, hook), how) == REFUSED
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", HOW)
 @pytest.mark.parametrize("hook", PASSING, ids=lambda hook: hook.__name__)
 def test_an_async_hook_does_not_refuse(hook: Any, how: str, clock: Clock) -> None:
     assert outcome(awaiting(clock, "before", hook), how) == MADE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["sync", "trio"])
 def test_a_hook_that_does_not_heed_its_cancellation_refuses(
     how: str, clock: Clock, monkeypatch: pytest.MonkeyPatch
@@ -276,6 +279,7 @@ def test_a_hook_that_does_not_heed_its_cancellation_refuses(
     assert outcome(awaiting(clock, "before", hook), how) == REFUSED
 
 
+@pytest.mark.one_value
 @pytest.mark.parametrize("how", ["sync", "trio"])
 def test_a_hook_that_blocks_its_loop_refuses(how: str, clock: Clock) -> None:
     async def hook(_wait: Wait) -> None:
@@ -309,6 +313,7 @@ def agent(how: str) -> Callable[[], Any]:
     return (lambda: asyncio.run(made())) if how == "async" else (lambda: trio.run(made))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", HOW)
 def test_a_refusal_inside_of_the_call_is_not_the_hooks(how: str, clock: Clock) -> None:
     hooks = Hooks()

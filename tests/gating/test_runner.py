@@ -290,6 +290,7 @@ def _refused(library: Library) -> None:
         library.work("stop")
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("mode", MODES_OF_CALLS)
 @pytest.mark.parametrize("given", ["given", Paused()], ids=["returned", "interrupted"])
 def test_a_concurrent_hook_that_is_interrupted_runs_once_and_the_operation_ends(mode: str, given: Any) -> None:

@@ -245,6 +245,7 @@ def test_a_thread_that_has_nothing_to_tell_ends(monkeypatch: pytest.MonkeyPatch)
     assert heard == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_forked_children_have_events_and_threads_of_their_own() -> None:
     hooks = Hooks()
     go = threading.Event()

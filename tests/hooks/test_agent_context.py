@@ -54,6 +54,7 @@ def test_messages_that_change() -> None:
     ]
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     "wanted",
     [
@@ -103,6 +104,7 @@ def test_responses_of_several_choices_cannot_be_changed() -> None:
         contract.response_back(several, told, {**told, "content": "x"})
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("wanted", [None, [], "x", {}, {"content": "x"}, {"content": 1, "tool_calls": []}])
 def test_no_response(wanted: Any) -> None:
     one: list[dict[str, Any]] = [{"role": "assistant", "parts": [TEXT]}]
@@ -119,6 +121,7 @@ def test_content_of_responses(parts: list[Any], content: Any, reason: str) -> No
     assert (told["content"], told["finish_reason"]) == (content, reason)
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("given", "told"),
     [

@@ -125,6 +125,7 @@ def test_a_call_waits_for_its_answer(store: str) -> None:
     assert ran == [7] * 3
 
 
+@pytest.mark.one_value
 def test_many_calls_wait_at_the_same_time_without_holding_up_the_loop(store: str) -> None:
     async def main() -> list[str]:
         tasks = [asyncio.ensure_future(aclose_account(number)) for number in range(100)]
@@ -290,6 +291,7 @@ def test_arguments_that_change_while_an_approval_is_used_are_refused(tmp_path: P
     assert ran == []
 
 
+@pytest.mark.one_value
 def test_what_was_denied_is_not_allowed_by_a_late_look(store: str) -> None:
     def later() -> None:
         while not open_approvals(store).requests("pending"):
@@ -464,6 +466,7 @@ except NotApproved as refused:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "redis"])
 def test_a_restart_between_question_and_answer(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     store = f"sqlite:///{tmp_path}/a.db" if kind == "sqlite" else request.getfixturevalue("redis_url")
@@ -509,6 +512,7 @@ close_account(7)
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_has_used_its_approval(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path}/a.db"
 
@@ -887,6 +891,7 @@ def test_requests_wait_until_they_are_answered_wherever_that_is(store: str, monk
         assert answers == 2
 
 
+@pytest.mark.slow
 def test_requests_that_nobody_answers_in_time_are_counted_once(store: str) -> None:
     with recorder(approval(store, wait=10, timeout=0.1)) as seen:
         refused(close_account, 7)
@@ -937,6 +942,7 @@ def test_a_store_that_is_away_refuses_the_call() -> None:
     assert ran == []
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
@@ -981,6 +987,7 @@ def strict(value: Any) -> Any:
     return type(value).__name__, repr(value)
 
 
+@pytest.mark.slow
 @given(VALUES, VALUES)
 def test_equal_values_are_written_equally_and_others_differently(one: Any, other: Any) -> None:
     assert (canonical(one) == canonical(other)) == (strict(one) == strict(other))
@@ -1012,6 +1019,7 @@ def test_values_that_json_lacks_are_written_with_their_type() -> None:
     assert canonical((1, 2)) == canonical([1, 2])
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     "value",
     [

@@ -663,6 +663,7 @@ def test_a_new_period_is_a_new_budget(tmp_path: Path) -> None:
             call()
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("settings", "said"),
     [

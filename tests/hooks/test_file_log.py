@@ -202,6 +202,7 @@ def test_processes_and_their_forks_write_to_the_same_files(tmp_path: Path) -> No
     assert Counter(one["agent_name"] for one in entries(tmp_path)) == Counter(expected)
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -89,6 +89,7 @@ def test_other_arguments_are_another_call() -> None:
         desk()
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("names", "passed", "said"),
     [
@@ -434,6 +435,7 @@ def test_equal_data_has_equal_digests(value: Any) -> None:
     assert digest(value) != digest([value])
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("one", "other"),
     [

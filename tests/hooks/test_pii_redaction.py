@@ -187,6 +187,7 @@ def chat_model(server: OpenAIServer) -> Generator[Any]:
         yield ChatOpenAI(**options, http_client=client._client, http_async_client=later._client)
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("how", ["invoke", "ainvoke", "batch", "generate", "stream", "astream", "events"])
 def test_langchain(how: str) -> None:
     from langchain_core.messages import HumanMessage, SystemMessage
@@ -575,6 +576,7 @@ def test_by_its_short_name() -> None:
     }
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("config", "expected"),
     [

@@ -251,6 +251,7 @@ def test_a_forked_child_goes_on() -> None:
         assert passed(3) == 1
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("settings", "said"),
     [

@@ -66,6 +66,7 @@ MISTAKES: dict[str, tuple[str, dict[str, Any], list[tuple[str | int, ...]]]] = {
 }
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(("hook", "settings", "places"), MISTAKES.values(), ids=MISTAKES)
 def test_every_mistake_is_at_its_setting(
     hook: str, settings: dict[str, Any], places: list[tuple[str | int, ...]]

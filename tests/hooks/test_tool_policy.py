@@ -153,6 +153,7 @@ ODD: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("name", ODD)
 def test_a_condition_that_errors_makes_deny_apply(name: str) -> None:
     arguments, why = ODD[name]
@@ -359,6 +360,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("name", BAD)
 def test_mistakes_are_named(name: str) -> None:
     config, expected = BAD[name]
@@ -388,6 +390,7 @@ def test_an_amount_that_is_not_a_number_is_denied() -> None:
 # ------------------------------------------------------------------------------------- tools of several names
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("rule", "is_denied"),
     [

@@ -114,6 +114,7 @@ def test_content_that_is_too_large_is_left_out_before_it_is_concealed() -> None:
     assert (json.loads(whole), seen) == ({"output": ["x"]}, ["x"])
 
 
+@pytest.mark.slow
 def test_failures_are_tried_again(tmp_path: Path) -> None:
     with receiving((503, {"Retry-After": "0"}), secret=SECRET) as receiver:
         hook = forwarder(receiver, tmp_path, "agent:end")
@@ -144,6 +145,7 @@ with recorder(Hooks(hook)):
 """
 
 
+@pytest.mark.one_value
 @pytest.mark.parametrize("how", ["kill", "end"])
 def test_what_was_committed_outlives_its_process(tmp_path: Path, how: str) -> None:
     with receiving(secret=SECRET) as receiver:

@@ -189,6 +189,7 @@ async def test_a_job_of_an_agent_that_a_worker_has_not_is_left_to_others() -> No
         assert (await shared.job(job)).status == "queued"
 
 
+@pytest.mark.slow
 async def test_a_worker_waits_for_a_store_that_is_away() -> None:
     class Away(MemoryJobs):
         failing = 0
@@ -208,6 +209,7 @@ async def test_a_worker_waits_for_a_store_that_is_away() -> None:
         assert (await shared.job(job)).status == "completed"
 
 
+@pytest.mark.slow
 async def test_a_job_that_is_lost_is_enqueued_again_once_its_claim_has_run_out() -> None:
     shared = Shared()
     async with shared.runner(AGENTS, lease_s=0.1) as server:

@@ -111,6 +111,7 @@ async def test_a_server_that_is_told_to_end_while_it_begins_a_job_gives_it_back(
         assert (left.status, left.lease_ns, agent.called) == ("queued", 0, 0)
 
 
+@pytest.mark.slow
 async def test_an_attempt_that_has_lost_its_claim_ends_before_its_worker_begins_the_next() -> None:
     goes_on, results = asyncio.Event(), iter(("late", "in time"))
 
@@ -167,6 +168,7 @@ async def test_an_agent_that_goes_on_although_it_is_cancelled_does_not_stop_the_
         assert (swallowed, store._jobs[job.job_id].status) == ([1], "failed")
 
 
+@pytest.mark.one_value
 @pytest.mark.parametrize("call", ["append", "renew"])
 async def test_a_store_that_does_not_answer_does_not_stop_the_end(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(internal, "fatal", False)
@@ -219,6 +221,7 @@ async def test_where_a_job_waits_that_does_not_end_is_said(
     assert "hunter2" not in caplog.text
 
 
+@pytest.mark.slow
 async def test_hooks_are_told_once_of_a_job_that_ends_in_the_next_process_and_all_that_it_used_counts() -> None:
     hooks, told, attempts = Hooks(), list[str](), list[int]()
 

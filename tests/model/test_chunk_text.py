@@ -33,6 +33,7 @@ CHUNKS: list[Any] = [
 ]
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("chunk", CHUNKS, ids=lambda chunk: type(chunk).__name__)
 def test_every_text_is_found_and_can_be_replaced(chunk: Any) -> None:
     before = repr(chunk)
@@ -61,6 +62,7 @@ def test_items_with_an_index_belong_to_it_wherever_they_stand() -> None:
     assert first == second == [(3, "args")]
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("chunk", [object(), b"bytes", {"x": object()}, [b""]], ids=["object", "bytes", "dict", "list"])
 def test_what_may_hide_text_is_refused(chunk: Any) -> None:
     with pytest.raises(TypeError, match="no text can be read from"):

@@ -18,6 +18,7 @@ def found(query: str) -> str:
     return query
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("given", "expected"),
     [

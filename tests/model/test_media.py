@@ -103,6 +103,7 @@ FORMS: list[tuple[str, Part, Part]] = [
 names = [name for name, *_ in FORMS]
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(("native", "part"), [rest for _, *rest in FORMS], ids=names)
 def test_what_is_read(native: Part, part: Part) -> None:
     assert media_part(native) == part
@@ -123,6 +124,7 @@ def test_what_a_hook_changes_is_written_in_the_form_it_had(native: Part, part: P
     assert {**(media_part(written) or {}), "mime_type": ""} == {**changed, "mime_type": ""}
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("native", "other", "expected"),
     [
@@ -193,11 +195,13 @@ SAID: dict[str, tuple[Form, list[Part]]] = {
 }
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(("form", "part"), [(form, part) for form, parts in SAID.values() for part in parts])
 def test_what_a_hook_adds_reads_as_it_was_given(form: Form, part: Part) -> None:
     assert {**(media_part(media_wire(part, form)) or {}), "filename": ""} == {**part, "filename": ""}
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("form", "part"),
     [
@@ -213,6 +217,7 @@ def test_what_a_form_cannot_say_is_refused(form: Form, part: Part) -> None:
         media_wire(part, form)
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("form", [form for form, _ in SAID.values() if form is not made_form])
 def test_content_needs_its_type(form: Form) -> None:
     with pytest.raises(ValueError, match="needs a 'mime_type'"):

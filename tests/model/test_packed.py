@@ -27,6 +27,7 @@ FORMS: dict[str, Any] = {
 }
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("form", FORMS)
 def test_it_is_what_it_was(form: str) -> None:
     made = FORMS[form]()

@@ -104,12 +104,14 @@ OTHER: list[tuple[Any, Any]] = [
 ]
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(("shown", "received"), SAME)
 def test_what_is_written_alike_is_the_same(shown: Any, received: Any) -> None:
     assert same(shown, received)
     assert as_read(shown, received) is shown
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(("shown", "received"), OTHER)
 def test_what_is_not_is_another(shown: Any, received: Any) -> None:
     assert not same(shown, received)

@@ -119,6 +119,7 @@ MOMENTS = st.one_of(
 ).map(lambda seconds: datetime.fromtimestamp(seconds, UTC))
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(EXPRESSIONS, ZONES, MOMENTS)
 def test_ticks_only_go_forward_and_are_the_same_from_wherever_they_are_looked_at(

@@ -32,6 +32,7 @@ def states(request: pytest.FixtureRequest, tmp_path: Path) -> States:
     return MemoryStates() if request.param == "memory" else SQLiteStates(str(tmp_path / "states.db"))
 
 
+@pytest.mark.slow
 async def test_a_tick_is_run_and_remembered(states: States) -> None:
     desk, clock = Desk(), Clock()
     async with Scheduler([entry()], desk, states, clock=clock) as scheduler:
@@ -287,6 +288,7 @@ MANY = """if True:
 """
 
 
+@pytest.mark.one_value
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 async def test_two_processes_run_each_tick_once(tmp_path: Path, request: pytest.FixtureRequest, kind: str) -> None:
     path = request.getfixturevalue("postgres_url") if kind == "postgresql" else str(tmp_path / "states.db")

@@ -162,6 +162,7 @@ PROGRAM = """if True:
 """
 
 
+@pytest.mark.one_value
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 def test_processes_run_each_tick_once(tmp_path: Path, request: pytest.FixtureRequest, kind: str) -> None:
     path = request.getfixturevalue("postgres_url") if kind == "postgresql" else str(tmp_path / "states.db")

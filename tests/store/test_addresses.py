@@ -49,6 +49,7 @@ def test_a_server_is_shown_without_its_password(url: str, shown: str) -> None:
     )
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("url", "said"),
     [

@@ -40,6 +40,7 @@ def ask(approvals: Approvals, id: str = "1", binding: str = "bound", timeout: fl
     return approvals.ask(replace(REQUEST, id=id, binding=binding, **fields), timeout)[1]  # pyright: ignore[reportArgumentType]
 
 
+@pytest.mark.slow
 def test_the_same_call_is_asked_for_once(approvals: Approvals) -> None:
     assert ask(approvals)
     assert not ask(approvals, "2")
@@ -52,6 +53,7 @@ def test_the_same_call_is_asked_for_once(approvals: Approvals) -> None:
     assert approvals.find("2") is None
 
 
+@pytest.mark.every_value
 def test_an_approval_is_used_once(approvals: Approvals) -> None:
     ask(approvals)
     assert not approvals.use("1", "")
@@ -106,6 +108,7 @@ def test_what_becomes_of_an_old_request_does_not_hide_a_new_one(approvals: Appro
     assert approvals.paused_by("bound", "task") is None
 
 
+@pytest.mark.every_value
 def test_open_requests_of_a_place_are_found_among_many(approvals: Approvals) -> None:
     ask(approvals, "a", "a", place="here")
     ask(approvals, "b", "b", place="here")
@@ -140,6 +143,7 @@ def test_a_request_is_answered_once(approvals: Approvals) -> None:
         approvals.answer("x", approve=True, by="bob")
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     ("fields", "by", "said"),
     [

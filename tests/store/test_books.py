@@ -222,6 +222,7 @@ def test_a_reservation_in_a_file_is_free_at_once_when_its_process_is_killed(tmp_
         assert caller.standing() == (7, 0)
 
 
+@pytest.mark.slow
 def test_a_reservation_in_a_file_stays_while_its_process_is_stopped(tmp_path: Path) -> None:
     caller = Caller(f"sqlite:///{tmp_path}/ledger.db")
     with caller.process as process:

@@ -183,6 +183,7 @@ WRITER = """if True:
 """
 
 
+@pytest.mark.slow
 def test_processes_write_to_the_same_files_and_lose_nothing(tmp_path: Path) -> None:
     started = [children.Child("-W", "error", "-c", WRITER, tmp_path, str(me), "500") for me in range(4)]
     assert [one.wait(PATIENCE_S) for one in started] == [0, 0, 0, 0]

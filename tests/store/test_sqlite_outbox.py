@@ -131,6 +131,7 @@ assert box.count("pending") == added + children
 """
 
 
+@pytest.mark.slow
 def test_forks_while_others_write_lose_nothing_and_damage_nothing(tmp_path: Path) -> None:
     done = children.run("-c", _FORKING, tmp_path / "outbox.db")
     assert (done.returncode, done.stderr) == (0, "")

@@ -237,6 +237,7 @@ def test_nothing_is_lost_over_threads_that_end_while_readers_collect() -> None:
     assert len(measurements._columns) == 2
 
 
+@pytest.mark.slow
 def test_what_waits_is_bounded() -> None:
     side = made([])
     measurements = Measurements(side.instruments)

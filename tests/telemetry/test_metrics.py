@@ -270,6 +270,7 @@ def test_every_forked_child_counts_its_own() -> None:
 # ------------------------------------------------------------------------------------------------ no growth
 
 
+@pytest.mark.slow
 def test_2000_runs_leave_no_registry_larger() -> None:
     hooks = Hooks()
     hooks.before("*", timeout=3600.0)(lambda op: None)  # the clock of tests goes on with every thread
@@ -408,6 +409,7 @@ print(json.dumps({when: in_a_fork(used, when) for when in ("set first", "added f
 """
 
 
+@pytest.mark.slow
 def test_a_hook_on_a_global_provider_gates_as_soon_as_it_is_known() -> None:
     assert run_apart(WITH_HOOK) == {
         "set first": [[True, True], 0],

@@ -103,6 +103,7 @@ DEEDS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("deed", DEEDS)
 def test_what_is_exported_is_the_same(deed: str) -> None:
     found = []

@@ -46,6 +46,7 @@ spans = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(spans, max_size=4))
 def test_every_batch_is_encoded_alike(batch: list[ReadableSpan]) -> None:
     same(encode_spans, traces(encode_spans), batch)

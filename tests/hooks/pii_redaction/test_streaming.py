@@ -33,6 +33,7 @@ def streamed(text: str, cuts: list[int]) -> tuple[str, StreamRedactor]:
     return released + stream.end(), stream
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(texts, st.lists(st.integers(0, 10_000), max_size=12))
 def test_any_split_gives_the_same(text: str, cuts: list[int]) -> None:
@@ -66,6 +67,7 @@ MARKS = (
 odd_json = st.lists(st.sampled_from(MARKS), max_size=30).map("".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(st.sampled_from(["", '"', "[", "{", '{"a": "[', '["']), odd_json, st.lists(st.integers(0, 10_000), max_size=12))
 def test_quotes_are_those_of_the_whole(begin: str, rest: str, cuts: list[int]) -> None:
@@ -93,6 +95,7 @@ GROUPS = (
 columns = st.lists(st.sampled_from(GROUPS), max_size=24)
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(columns, st.sampled_from(["\t", "\n", " ", "\r\n  ", "\n\t"]), st.lists(st.integers(0, 10_000), max_size=12))
 def test_columns_give_the_same(groups: list[str], between: str, cuts: list[int]) -> None:

@@ -46,6 +46,7 @@ def test_nobody_there_refuses() -> None:
     assert (refused.reason, refused.status_code) == ("Policy 'remote_policy' cannot be asked now", 503)
 
 
+@pytest.mark.one_value
 @pytest.mark.parametrize("answer", [Odd(body=ALLOW, wait=30), Odd(body=ALLOW, drip=0.04)], ids=["slow", "dripping"])
 @pytest.mark.parametrize("way", WAYS)
 def test_the_time_limit_is_for_all_of_it(answer: Any, way: str) -> None:

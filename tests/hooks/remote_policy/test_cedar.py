@@ -51,6 +51,7 @@ def test_floats_are_decimals_and_are_not_rounded(cedar: Any) -> None:
     }
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     "amount", [5, "5", True, None, [5.0], {"amount": 5.0}, 2**63, -(2**63) - 1], ids=lambda one: repr(one)[:20]
 )
@@ -73,6 +74,7 @@ def test_no_policy_denies(cedar: Any) -> None:
         assert refusal().status_code == 403
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     "odd",
     [

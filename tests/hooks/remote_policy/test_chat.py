@@ -60,6 +60,7 @@ def test_tools_are_asked_about_in_each_form() -> None:
     }
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("service", ALLOWS)
 def test_models_are_asked_about_before_and_after(service: str) -> None:
     settings: dict[str, Any] = {"send": ["system", "messages", "model", "result"], "check": ["request", "result"]}

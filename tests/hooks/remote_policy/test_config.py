@@ -45,6 +45,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(("given", "said"), WRONG.values(), ids=WRONG)
 def test_wrong_settings_are_refused(given: dict[str, Any], said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):

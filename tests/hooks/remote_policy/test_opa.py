@@ -43,6 +43,7 @@ NOT_UNDERSTOOD = {
 }
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize("result", NOT_UNDERSTOOD.values(), ids=NOT_UNDERSTOOD)
 @pytest.mark.parametrize("service", ["opa", "http"])
 def test_what_is_not_understood_denies(service: str, result: Any) -> None:
@@ -55,6 +56,7 @@ def test_what_is_not_understood_denies(service: str, result: Any) -> None:
     assert [op.called for op in seen.operations] == [False]
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(
     "body",
     [

@@ -105,6 +105,7 @@ def test_what_is_allowed_is_called(service: str, way: str) -> None:
     assert [op.called for op in seen.operations] == [True]
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(("service", "answer"), a_fifth(pytest.param(*case) for case in CASES))
 def test_what_is_not_understood_denies_even_if_it_fails_open(service: str, answer: Any) -> None:
     with serving(answer) as server:
@@ -115,6 +116,7 @@ def test_what_is_not_understood_denies_even_if_it_fails_open(service: str, answe
     assert [op.called for op in seen.operations] == [False]
 
 
+@pytest.mark.one_value
 @pytest.mark.parametrize("service", ALLOWS)
 @pytest.mark.parametrize("how", ["500", "cut", "slow"])
 def test_no_answer_lets_nothing_through(service: str, how: str) -> None:
@@ -151,6 +153,7 @@ DENIALS: list[tuple[str, Any, str, str]] = [
 ]
 
 
+@pytest.mark.every_value
 @pytest.mark.parametrize(("service", "answer", "reason", "value"), DENIALS)
 def test_a_denial_has_the_services_own_result(service: str, answer: Any, reason: str, value: str) -> None:
     with serving(answer) as server, recorder(asking(service, server)) as seen:

@@ -125,6 +125,7 @@ def test_same_with_content_captured_and_usage_asked_for(way: Way, server: OpenAI
         assert outcome(way, server.url) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [way for way in WAYS if way.name in ("chat create", "async chat stream")], ids=named)
 def test_same_timeout(way: Way, server: OpenAIServer) -> None:
     gate = threading.Event()
