@@ -208,15 +208,15 @@ def test_marking_what_cannot_be_made_is_refused() -> None:
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
-    """Put distributions into a folder of ``sys.path``; each names hooks."""
+    """Put distributions into folders of ``sys.path``; each names hooks."""
 
     def install(distribution: str, entries: str) -> None:
-        folder = tmp_path / f"{distribution}-1.0.dist-info"
-        folder.mkdir()
+        folder = tmp_path / distribution / f"{distribution}-1.0.dist-info"
+        folder.mkdir(parents=True)
         (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
         (folder / "entry_points.txt").write_text(f"[spanhook_hook]\n{entries}\n")
+        monkeypatch.syspath_prepend(folder.parent)
 
-    monkeypatch.syspath_prepend(tmp_path)
     return install
 
 
