@@ -80,6 +80,7 @@ def _methods_of(one: Class) -> frozenset[str]:
     return frozenset[str]().union(*(found.methods for found in _lineage(one)))
 
 
+@pytest.mark.slow
 def test_no_proxy_is_made_in_passing() -> None:
     """A class that is made by a call is no ``ClassDef``; a proxy of ``wrapt``'s own has no protocol."""
     made = [

@@ -152,6 +152,7 @@ def test_tools_in_other_pythons_are_left_alone(folder: Folder, bare: Path) -> No
     assert not ran.stderr
 
 
+@pytest.mark.slow
 def test_a_python_with_a_gated_library_but_no_spanhook_does_not_start(folder: Folder, tmp_path: Path) -> None:
     other = tmp_path / "other"
     venv.create(other, with_pip=False, symlinks=True)
