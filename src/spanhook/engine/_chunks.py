@@ -100,7 +100,7 @@ def reading(op: Record, body: Body | None) -> Reading | None:
     except Exception as error:
         internal.report("extract.chunks", error, lost=1)
     timed = op.kind == "llm.call" and telemetry.instruments is not None and telemetry.settings.chunk_times
-    return None if chunks is None else Reading(chunks, adapter.ends_complete, timed)
+    return None if chunks is None else Reading(chunks, adapter.ends != "exhausted", timed)
 
 
 def body_of(op: Record, response: Any) -> Body | None:

@@ -203,13 +203,15 @@ class Steps(Holding, ABC):
 
     async def _completed(self, op: Record, chunk: Any) -> Any:
         """The source has ended, or given the chunk that completes it: what the consumer gets instead."""
-        if self.adapter.drains and chunk is not END:
+        ends = self.adapter.ends
+        if ends == "drained" and chunk is not END:
             return await self._drained(op, chunk)
-        op.buffered = op.buffered or self.adapter.result_last
+        is_result = ends in ("result", "drained")
+        op.buffered = op.buffered or is_result
         await self._finish(op)
         if op.error is not None:  # what it returns is not made for nobody
             outcome(op)
-        if not self.adapter.result_last or not op.replaced:
+        if not is_result or not op.replaced:
             return chunk
         self._buffer = answer_chunks(op, self._body)
         self.plain, self.dead = False, True

@@ -164,7 +164,7 @@ class Track(Steps):
     async def _buffered(self, op: Record) -> Any:
         """Hold the whole stream back until the hooks have seen its result."""
         op.buffered = True
-        if self.adapter.drains:
+        if self.adapter.ends == "drained":
             self._read_on()
         chunks: deque[Any] = deque()
         method = "__anext__" if self.is_async else "__next__"

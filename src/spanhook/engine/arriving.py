@@ -19,11 +19,21 @@ from spanhook.telemetry import context_with, get_context
 
 
 async def arrive(
-    adapter: Adapter, wrapped: Callable[..., Awaitable[Any]], instance: Any, args: Args, kwargs: Kwargs
+    read: Callable[[Any, Args, Kwargs], Arrival],
+    adapter: Adapter,
+    wrapped: Callable[..., Awaitable[Any]],
+    instance: Any,
+    args: Args,
+    kwargs: Kwargs,
 ) -> Any:
-    """``acall`` for a function that serves a request."""
+    """``acall`` for a function that serves a request.
+
+    Args:
+        read: Reads where the request comes from.
+        adapter, wrapped, instance, args, kwargs: As in ``acall``.
+    """
     try:
-        arrival = _arrival(adapter, instance, args, kwargs)
+        arrival = _arrival(read, instance, args, kwargs)
         with Elsewhere(*_origin(arrival, current.get(), get_context(), ambient.get())):
             return await acall(adapter, wrapped, instance, args, kwargs)
     except BaseException as error:
@@ -31,13 +41,12 @@ async def arrive(
         raise
 
 
-def _arrival(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Arrival:
+def _arrival(read: Callable[[Any, Args, Kwargs], Arrival], instance: Any, args: Args, kwargs: Kwargs) -> Arrival:
     try:
-        if adapter.arrival is not None:
-            return adapter.arrival(instance, args, kwargs)
+        return read(instance, args, kwargs)
     except Exception as error:
         internal.report("extract.arrival", error)
-    return Arrival({})
+        return Arrival({})
 
 
 def _origin(arrival: Arrival, around: Held, before: Context, identity: Identity) -> tuple[Held, Context, Identity]:

@@ -17,7 +17,7 @@ from spanhook.engine._proxies import (
 from spanhook.engine._streams import Track
 from spanhook.engine._transparent import Transparent
 from spanhook.engine.absorption import Absorbed
-from spanhook.model import Adapter, Args, Kwargs, LayerCount, Record, current, shed
+from spanhook.model import Adapter, Args, Kwargs, LayerCount, Record, shed
 
 
 class Tapped(Transparent):
@@ -110,23 +110,12 @@ def lazy(
     adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs, *, is_async: bool
 ) -> Any:
     """Call a generator function as an operation that starts at the first step."""
-    if adapter.opening_of and _opens(adapter, instance):
-        return wrapped(*args, **kwargs)
     if not _is_generator_function(wrapped):
         wrapped = partial(_adeferred if is_async else _deferred, wrapped)
     source = wrapped(*args, **kwargs)
     track = Track(adapter, source, is_async=is_async)
     track.lazy(wrapped, instance, args, kwargs)
     return AsyncGenerator(source, track) if is_async else SyncGenerator(source, track)
-
-
-def _opens(adapter: Adapter, instance: Any) -> bool:
-    """Whether this is the stream with which the enclosing operation's call begins."""
-    op = current.get()
-    if type(op) is not Record or op.adapter.layer != adapter.opening_of or op.instance is not instance or op.opened:
-        return False
-    op.opened = True
-    return op.called and not op.ended
 
 
 def handed_out(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs) -> Any:

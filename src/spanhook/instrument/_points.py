@@ -165,10 +165,11 @@ def _held(point: Held) -> Callable[[HeldBinding], Driver]:
 def _operation(point: Point) -> Make:
     given = load(point.adapter)
     choose = _chooser(point, given) if point.choose else None
+    serving = _serving(point)
 
     def make(binding: Binding) -> Callable[..., Any]:
         mode = _mode(point, given, binding.sort)
-        usual = _driver(mode, given)
+        usual = serving or _driver(mode, given)
 
         def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
             try:
@@ -182,7 +183,7 @@ def _operation(point: Point) -> Make:
                         return (call_for if mode == "sync" else acall_for)(adapter.held, wrapped, args, kwargs)
                     if isinstance(adapter, Turn):
                         return acall_turn(adapter, wrapped, args, kwargs)
-                    drive = _driver(mode, adapter)
+                    drive = serving or _driver(mode, adapter)
                 held = current.get()
                 if (
                     type(held) is Record
@@ -204,8 +205,13 @@ def _operation(point: Point) -> Make:
 def _driver(mode: str, adapter: Adapter) -> Callable[..., Any]:
     """What makes a call as an operation, by the point's mode."""
     if mode == "async":
-        return handed_out if adapter.hands_out is not None else acall if adapter.arrival is None else arrive
+        return acall if adapter.hands_out is None else handed_out
     return _DRIVERS[mode]
+
+
+def _serving(entry: Point | Lookup) -> Callable[..., Any] | None:
+    """What makes a call that serves a request as an operation; ``None`` if the entry's calls serve none."""
+    return partial(arrive, load(entry.arrival)) if entry.arrival else None
 
 
 def looked_up(lookup: Lookup) -> Make:
@@ -215,6 +221,7 @@ def looked_up(lookup: Lookup) -> Make:
     table, and nothing goes around the gate, since whatever is in the table is gated as it is found.
     """
     find = partial(load, lookup.find)
+    drive: Callable[..., Any] | None = None
     stand_in = type("StandIn", (Copied, wrapt.ObjectProxy), {lookup.table: property(lambda self: self._self_table)})
 
     def make(binding: Binding) -> Callable[..., Any]:
@@ -228,8 +235,10 @@ def looked_up(lookup: Lookup) -> Make:
             function = table.get(found.key) if found is not None else None
             if found is None or function is None:
                 return wrapped(*args, **kwargs)
+            nonlocal drive
+            drive = drive or _serving(lookup) or acall
             here: Any = stand_in(instance)
-            here._self_table = {**table, found.key: _gated(found, function)}
+            here._self_table = {**table, found.key: _gated(drive, found, function)}
             return wrapped.__func__(here, *args, **kwargs)
 
         return wrapper
@@ -237,11 +246,9 @@ def looked_up(lookup: Lookup) -> Make:
     return make
 
 
-def _gated(found: Found, function: Callable[..., Any]) -> Callable[..., Any]:
-    make = acall if found.adapter.arrival is None else arrive
-
+def _gated(drive: Callable[..., Any], found: Found, function: Callable[..., Any]) -> Callable[..., Any]:
     async def gated(*args: Any, **kwargs: Any) -> Any:
-        return await make(found.adapter, function, found.instance, args, kwargs)
+        return await drive(found.adapter, function, found.instance, args, kwargs)
 
     return gated
 

@@ -26,6 +26,13 @@ Coerced = Literal["exact", "twice", "as sent"]
 more than the framework does, or not at all.
 """
 
+Ending = Literal["exhausted", "completed", "result", "drained"]
+"""With what the operation of a stream ends: the end of the stream; or the chunk that completes it, for consumers that
+read no further. That chunk may be the whole ``result``: hooks decide about it before it goes out. If what follows it
+belongs to the result too, the stream is ``drained``: the rest is read at once, so that the operation does not last
+while the consumer acts on the result.
+"""
+
 _RUNS = frozenset[Kind](("run", "agent.invoke", "agent.delegate"))
 """Kinds of which a call may be made again inside itself, in an override or another method, for something else."""
 
@@ -277,17 +284,12 @@ class Adapter:
         received: The call with the arguments that its body receives.
         received_later: Whether the call is sure to reach its body through a ``Receiver``, so that hooks which act once
             may wait for that.
-        arrival: Where a request that this call serves comes from; see ``Arrival``.
         onward: Puts the trace context, as text, into a request that leaves the process, or that the library reads it
             from.
         failure: What a failed call reports nevertheless, such as the usage of an answer that could not be parsed.
         follows: Further operations that follow from the call's result or exception, which it is also given; see
             ``Following``.
-        ends_complete: A stream's operation ends with the chunk that completes it, for consumers that read no further.
-        result_last: With ``ends_complete``: the chunk that completes the stream is the whole result, and hooks decide
-            about it before it goes out.
-        drains: With ``result_last``: what follows that chunk belongs to the result. It is read at once, so that the
-            operation does not last while the consumer acts on the result.
+        ends: With what a stream's operation ends; see ``Ending``.
         opaque: The stream runs no application code, so no context is attached around its steps.
         model_layer: This is a framework's view of a model or tool: a call directly inside it that carries its request,
             such as a client's, is its transport; see ``absorption``.
@@ -298,7 +300,6 @@ class Adapter:
             such a call carries is noted before the gates run, which takes time in proportion to its length.
         transport_of: Layers of the same library whose operation absorbs this call if it directly encloses it, on the
             same instance, and carries the same.
-        opening_of: A layer whose calls begin with this one on the same instance; this call is then no operation itself.
         defaults: Defaults of omitted arguments, which the request then contains.
         block: This is a block of the application's code, which cannot be skipped: even if a hook answered, the block
             runs and the chain continues after it.
@@ -356,20 +357,16 @@ class Adapter:
     shown: Callable[[Any, Args, Kwargs], Any] | None = None
     received: Callable[[Any, Args, Kwargs, Any], tuple[Args, Kwargs]] | None = None
     received_later: Callable[[Any, Args, Kwargs], bool] | None = None
-    arrival: Callable[[Any, Args, Kwargs], "Arrival"] | None = None
     onward: Callable[[Any, Args, Kwargs, Mapping[str, str]], tuple[Args, Kwargs]] | None = None
     failure: Callable[[Any, Args, Kwargs, BaseException], tuple[Attributes, Usage | None]] | None = None
     follows: Callable[[Any, Args, Kwargs, Any, BaseException | None], Iterable["Following"]] | None = None
-    ends_complete: bool = False
-    result_last: bool = False
-    drains: bool = False
+    ends: Ending = "exhausted"
     opaque: bool = False
     model_layer: bool = False
     relays: bool = False
     carries: Callable[[Any, Args, Kwargs], list[str | None]] | None = None
     goes_on: Callable[[Any], bool] | None = None
     transport_of: frozenset[str] = frozenset()
-    opening_of: str = ""
     defaults: Callable[[Any], Mapping[str, Any]] | None = None
     block: bool = False
     system_in_messages: bool = False

@@ -33,6 +33,8 @@ class Point:
         below: With ``overrides``: the class itself may lack the method, which only subclasses have.
         decorator: A package whose own decorators, made with wrapt, may stand around the method: references that were
             taken to what they made are gated, too, inside of them.
+        arrival: For a coroutine function that serves requests: reads where a call's request comes from, as
+            ``module:function`` that returns an ``Arrival``.
         either: What the function is, if it is in different places in different versions: of the points that share this,
             one must be there.
         optional: Missing in some supported versions.
@@ -48,6 +50,7 @@ class Point:
     outside: tuple[str, ...] = ()
     wanted: str = ""
     decorator: str = ""
+    arrival: str = ""
     either: str = ""
     optional: bool = False
 
@@ -150,6 +153,7 @@ class Lookup:
         table: The attribute of the instance that holds the table, a dict.
         find: Called with ``(instance, args, kwargs)``; returns which entry is about to be called, as ``Found``, or
             ``None`` if its call is no operation, as ``module:function``.
+        arrival: As in ``Point``.
         optional: Missing in some supported versions.
     """
 
@@ -157,6 +161,7 @@ class Lookup:
     name: str
     table: str
     find: str
+    arrival: str = ""
     optional: bool = False
 
     def __str__(self) -> str:

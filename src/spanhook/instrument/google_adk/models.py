@@ -144,9 +144,7 @@ MODEL = Adapter(
     answer=model_answer,
     chunks=ModelChunks,
     answer_chunks=model_responses,
-    ends_complete=True,
-    result_last=True,
-    drains=True,  # the library calls tools before it reads on
+    ends="drained",  # the library calls tools before it reads on
     model_layer=True,
     carries=model_carries,
 )

@@ -53,8 +53,8 @@ class LangGraphInstrumentor(Instrumentor):
     table = (
         _point(_MAIN, "Pregel.invoke", "graph:INVOKE"),
         _point(_MAIN, "Pregel.ainvoke", "graph:INVOKE", "async"),
-        _point(_MAIN, "Pregel.stream", "graph:GRAPH", "stream"),
-        _point(_MAIN, "Pregel.astream", "graph:GRAPH", "astream"),
+        _point(_MAIN, "Pregel.stream", "graph:GRAPH", "stream", choose="graph:streamed"),
+        _point(_MAIN, "Pregel.astream", "graph:GRAPH", "astream", choose="graph:streamed"),
         _point(_RETRY, "run_with_retry", "steps:STEP", wanted="wanted:steps"),
         _point(_RETRY, "arun_with_retry", "steps:STEP", "async", wanted="wanted:steps"),
         _point(_STORE, "BaseStore.put", "store:PUT", choose="store:putting"),

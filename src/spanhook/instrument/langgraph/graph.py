@@ -21,10 +21,12 @@ from spanhook.model import (
     Change,
     Kwargs,
     Message,
+    Record,
     Request,
     copied,
     copied_dataclass,
     copies,
+    current,
     current_record,
     first,
     with_first,
@@ -162,7 +164,6 @@ LAYER, INVOKE_LAYER = "langgraph", "langgraph.invoke"
 GRAPH = Adapter(
     kind="agent.invoke",
     layer=LAYER,
-    opening_of=INVOKE_LAYER,
     start=graph_start,
     identity=graph_identity,
     metadata=metadata,
@@ -181,8 +182,16 @@ GRAPH = Adapter(
 INVOKE = replace(
     GRAPH,
     layer=INVOKE_LAYER,
-    opening_of="",
     answer=invoke_answer,
     announce=invoke_announce,
     answer_chunks=None,
 )
+
+
+def streamed(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
+    """The adapter of a stream; ``None`` if ``invoke`` begins with it, whose operation it is then."""
+    op = current.get()
+    if type(op) is not Record or op.adapter.layer != INVOKE_LAYER or op.instance is not instance or op.opened:
+        return GRAPH
+    op.opened = True
+    return None if op.called and not op.ended else GRAPH

@@ -70,6 +70,7 @@ class MCPInstrumentor(Instrumentor):
             name="ServerRunner._on_request",
             adapter=f"{_HERE}.server:TOOL",
             choose=f"{_HERE}.server:choose",
+            arrival=f"{_HERE}.server:arrival",
             mode="async",
             overrides=True,
             optional=True,
@@ -79,6 +80,7 @@ class MCPInstrumentor(Instrumentor):
             name="Server._handle_request",
             table="request_handlers",
             find=f"{_HERE}.handlers:find",
+            arrival=f"{_HERE}.handlers:arrival",
             optional=True,  # up to version 1
         ),
         _tool("fastmcp"),

@@ -84,7 +84,7 @@ def _metadata(instance: Served, args: Args, kwargs: Kwargs) -> Mapping[str, Any]
     return facts(params and params.clientInfo, HANDLED.meta(args, kwargs), instance.http)
 
 
-def _arrival(instance: Served, args: Args, kwargs: Kwargs) -> Arrival:
+def arrival(instance: Served, args: Args, kwargs: Kwargs) -> Arrival:
     sent = instance.message.message_metadata
     held = sent.held if isinstance(sent, Sent) else sender_of(instance.message.request_id)
     return Arrival(HANDLED.meta(args, kwargs), held)
@@ -108,7 +108,6 @@ def _handler(method: Method) -> Adapter:
         SpanKind.SERVER,
         model_layer=True,
         boundary=True,
-        arrival=_arrival,
         identity=_identity,
         metadata=_metadata,
         rejected=rejected,

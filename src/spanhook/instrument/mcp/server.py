@@ -65,7 +65,7 @@ def _metadata(instance: Any, args: Args, kwargs: Kwargs) -> Mapping[str, Any]:
     return facts(params and params.client_info, WIRE.meta(args, kwargs), _http_request(args, kwargs))
 
 
-def _arrival(_instance: Any, args: Args, kwargs: Kwargs) -> Arrival:
+def arrival(_instance: Any, args: Args, kwargs: Kwargs) -> Arrival:
     return Arrival(WIRE.meta(args, kwargs), sender_of(_context(args, kwargs).request_id))
 
 
@@ -96,7 +96,6 @@ def _server(method: Method) -> Adapter:
         SpanKind.SERVER,
         model_layer=True,
         boundary=True,
-        arrival=_arrival,
         onward=_onward,
         identity=_identity,
         metadata=_metadata,
