@@ -138,7 +138,7 @@ def versions() -> Iterator[None]:
         return look_up(name)
 
     @functools.cache
-    def found(_path: tuple[str, ...], **wanted: str) -> metadata.EntryPoints:
+    def found(_path: tuple[str, ...], **wanted: str) -> Any:
         return find(**wanted)
 
     with pytest.MonkeyPatch.context() as patch:

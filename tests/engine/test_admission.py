@@ -12,7 +12,7 @@ import pytest
 from spanhook import Hooks, Operation, Reject, context, operation
 from spanhook.concurrency import reaper
 from spanhook.engine import AdmittedRuns
-from spanhook.model import Adapter, Admission, RunFacts, current
+from spanhook.model import Adapter, Admission, CallContext, RunFacts, current
 from spanhook.runs import RunContext, RunHooks
 from spanhook.testing import recorder
 
@@ -28,7 +28,7 @@ class Job:
 RUN = Adapter(
     kind="run",
     start=lambda job, _args, _kwargs: {"gen_ai.workflow.name": job.facts.graph_id},
-    identity=lambda job, _args, _kwargs: {"run_id": job.run_id, "user_id": job.user},
+    context=CallContext(identity=lambda job, _args, _kwargs: {"run_id": job.run_id, "user_id": job.user}),
     block=True,
 )
 RUNS = AdmittedRuns()

@@ -19,6 +19,7 @@ from spanhook.model import (
     NOBODY,
     Adapter,
     Args,
+    CallContext,
     InHook,
     Kwargs,
     Record,
@@ -128,8 +129,8 @@ def _belong(op: Record, held: Record | InHook | None) -> None:
         _trust(op)
     if adapter.kind == "agent.invoke":
         op.agent = op.attributes.get(adapter.naming_key) or ""
-    if adapter.identity is not None:
-        _identify(op)
+    if adapter.context is not None:
+        _identify(op, adapter.context)
     if held is not None or parent is not None:
         latch = _latch(held) if parent is not held else None
         if latch is None and parent is not None:
@@ -148,17 +149,20 @@ def _latch(held: Record | InHook | None) -> Reject | None:
     return None
 
 
-def _identify(op: Record) -> None:
+def _identify(op: Record, context: CallContext) -> None:
     """Ask the library for the call's identity now, because its answer may change later."""
-    adapter = op.adapter
-    assert adapter.identity is not None
-    root = op.root
-    if root is not op and root.adapter.vouches and root.given and root.given.get("user_id"):
+    if context.identity is None or (op.parent is not None and _is_authenticated(op.root)):
         return
     try:
-        op.given = adapter.identity(op.instance, op.args, op.kwargs)
+        op.given = context.identity(op.instance, op.args, op.kwargs)
     except Exception as error:
         internal.report("extract.identity", error)
+
+
+def _is_authenticated(root: Record) -> bool:
+    """Whether a server has authenticated the user of a run."""
+    context = root.adapter.context
+    return context is not None and context.authenticates and bool(root.given and root.given.get("user_id"))
 
 
 def _trust(op: Record) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from spanhook.errors import HookError, Reject
 from spanhook.instrument.identities import first_id
-from spanhook.model import TARGET_KEYS, Adapter, Args, Attributes, Kwargs, Request, RunFacts
+from spanhook.model import TARGET_KEYS, Adapter, Args, Attributes, CallContext, Kwargs, Request, RunFacts
 
 _TENANT = ("tenant_id", "org_id", "organization_id")
 
@@ -69,10 +69,8 @@ def served_by(layer: str, response: Callable[[Reject], BaseException]) -> Adapte
         kind="run",
         layer=layer,
         start=_start,
-        identity=_identity,
-        vouches=True,
+        context=CallContext(identity=_identity, config=_config, authenticates=True),
         request=_request,
-        config=_config,
         answer=_answer,
         native_error=native_error,
         block=True,

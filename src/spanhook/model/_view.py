@@ -11,7 +11,7 @@ from opentelemetry.trace import Span
 
 from spanhook import semconv
 from spanhook.model._clock import clock
-from spanhook.model.adapter import Args, Kwargs
+from spanhook.model.adapter import Args, CallContext, Kwargs
 from spanhook.model.copying import copied, copied_error
 from spanhook.model.decision import DecisionRecord, HookMode
 from spanhook.model.encoding import exact_text
@@ -244,10 +244,10 @@ class View:
     def _facts(self) -> dict[str, Any]:
         record = self._record
         facts: dict[str, Any] = {}
-        if record.adapter.metadata is not None:
-            facts["metadata"] = copied(dict(record.adapter.metadata(record.instance, *self._call())))
-        if record.adapter.config is not None:
-            facts["config"] = copied(dict(record.adapter.config(record.instance, *self._call())))
+        context = record.adapter.context or CallContext()
+        for name, read in (("metadata", context.metadata), ("config", context.config)):
+            if read is not None:
+                facts[name] = copied(dict(read(record.instance, *self._call())))
         if self.phase != "pre" and (used := record.usage_by_model):
             facts["usage_metadata"] = {model: one.as_metadata() for model, one in used.items()}
         return facts

@@ -212,6 +212,24 @@ def with_first(args: Args, kwargs: Kwargs, name: str, value: Any) -> tuple[Args,
     return ((value, *args[1:]), kwargs) if args else (args, {**kwargs, name: value})
 
 
+@dataclass(frozen=True, kw_only=True)
+class CallContext:
+    """Whom a call is for, and what else the application told the library of it.
+
+    Attributes:
+        identity: Ids the library knows: keys of ``Identity``.
+        authenticates: A user among these ids was authenticated by a server: what is called inside of it, with arguments
+            that clients may have given, does not say otherwise.
+        metadata: Further facts about the call; ``op.extras["metadata"]``.
+        config: The configuration for the call; ``op.extras["config"]``.
+    """
+
+    identity: Callable[[Any, Args, Kwargs], Mapping[str, str]] | None = None
+    authenticates: bool = False
+    metadata: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None
+    config: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None
+
+
 class Described(NamedTuple):
     """The description of calls that are alike.
 
@@ -262,11 +280,7 @@ class Adapter:
             it as ``rejected`` says, and is never raised into what serves other requests too.
         fault: Why a result that was returned is an error, as an ``error.type``; empty if it is none. ``after`` hooks
             decide about such a result as about any other.
-        identity: Ids the library knows: keys of ``Identity``.
-        vouches: A user among these ids was authenticated by a server: what is called inside of it, with arguments that
-            clients may have given, does not say otherwise.
-        metadata: Further facts the application gave the library about the call; ``op.extras["metadata"]``.
-        config: The configuration that the library was given for the call; ``op.extras["config"]``.
+        context: Whom a call is for, and what else the library was told of it; ``None`` if it is told nothing.
         chunks: Makes the ``Chunks`` of a stream; ``None`` if results are not streams.
         stream_of: ``"sync"``, ``"async"`` or ``""``: which kind of stream a result is.
         answer_chunks: The library's own chunks for a value that a hook answered with instead of a stream.
@@ -340,10 +354,7 @@ class Adapter:
     refusal: Callable[[BaseException], Reject | None] | None = None
     boundary: bool = False
     fault: Callable[[Any], str] | None = None
-    identity: Callable[[Any, Args, Kwargs], Mapping[str, str]] | None = None
-    vouches: bool = False
-    metadata: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None
-    config: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None
+    context: CallContext | None = None
     error_type: Callable[[BaseException], str] = exception_name
     chunks: Callable[[Any, Args, Kwargs], Chunks] | None = None
     stream_of: Callable[[Any], str] | None = None

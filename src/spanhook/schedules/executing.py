@@ -9,7 +9,7 @@ from opentelemetry import context as otel_context
 
 from spanhook.engine import AdmittedRuns, registry
 from spanhook.errors import HookError, SpanhookError
-from spanhook.model import Adapter, Admission, Args, Attributes, Kwargs, Request, context
+from spanhook.model import Adapter, Admission, Args, Attributes, CallContext, Kwargs, Request, context
 from spanhook.schedules.deciding import Execution
 from spanhook.schedules.entry import CronEntry
 
@@ -79,8 +79,7 @@ CRON = Adapter(
     kind="cron.execute",
     layer=LAYER,
     start=_start,
-    identity=_identity,
-    vouches=True,
+    context=CallContext(identity=_identity, authenticates=True),
     request=_request,
     answer=_answer,
     block=True,

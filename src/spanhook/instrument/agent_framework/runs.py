@@ -13,7 +13,18 @@ from spanhook.instrument.agent_framework.streams import handing, is_asked_for
 from spanhook.instrument.identities import as_id, ids_in
 from spanhook.instrument.signatures import Signature
 from spanhook.instrument.wire import one_prompt
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, Usage, current_record
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    CallContext,
+    Change,
+    Kwargs,
+    Message,
+    Request,
+    Usage,
+    current_record,
+)
 
 CALL = Signature("messages")
 
@@ -99,8 +110,7 @@ RUN = Adapter(
     kind="agent.invoke",
     layer="agent_framework.run",
     start=run_start,
-    identity=run_identity,
-    metadata=run_metadata,
+    context=CallContext(identity=run_identity, metadata=run_metadata),
     response=run_response,
     request=run_request,
     message=read,

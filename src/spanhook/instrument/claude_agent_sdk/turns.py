@@ -7,7 +7,7 @@ from spanhook import semconv
 from spanhook.errors import HookError
 from spanhook.instrument.formats.anthropic import Messages
 from spanhook.instrument.wire import encoded
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request
+from spanhook.model import Adapter, Args, Attributes, CallContext, Change, Kwargs, Message, Request
 
 PROVIDER = "anthropic"
 NAME = "claude"
@@ -97,7 +97,7 @@ TURN = Adapter(
     kind="agent.invoke",
     layer="claude_agent_sdk.turn",
     start=turn_start,
-    identity=turn_identity,
+    context=CallContext(identity=turn_identity),
     request=turn_request,
     rewrite=turn_rewrite,
     takes=frozenset(("inputs", "messages")),

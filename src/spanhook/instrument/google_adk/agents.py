@@ -14,7 +14,7 @@ from spanhook.instrument.google_adk.contents import read_all
 from spanhook.instrument.google_adk.events import Events, event_of, event_output
 from spanhook.instrument.google_adk.runs import PROVIDER, RUN, name_of
 from spanhook.instrument.identities import as_id
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Record, Request, current_record, runs_on
+from spanhook.model import Adapter, Args, Attributes, CallContext, Kwargs, Record, Request, current_record, runs_on
 
 
 def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
@@ -74,7 +74,7 @@ AGENT = Adapter(
     kind="agent.invoke",
     layer="google_adk.agent",
     start=agent_start,
-    identity=agent_identity,
+    context=CallContext(identity=agent_identity),
     request=agent_request,
     output=event_output,
     answer=agent_answer,

@@ -8,7 +8,7 @@ from spanhook.instrument.haystack.describing import PROVIDER
 from spanhook.instrument.identities import ids_in
 from spanhook.instrument.metaclass import meet
 from spanhook.instrument.signatures import Signature
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Request, Usage, runs_on
+from spanhook.model import Adapter, Args, Attributes, CallContext, Kwargs, Request, Usage, runs_on
 
 CALL = Signature("data", "include_outputs_from")
 
@@ -79,7 +79,7 @@ PIPELINE = Adapter(
     kind="run",
     layer=f"{PROVIDER}.pipeline",
     start=pipeline_start,
-    identity=pipeline_identity,
+    context=CallContext(identity=pipeline_identity),
     request=pipeline_request,
     answer=pipeline_answer,
     chunks=Outputs,

@@ -5,7 +5,18 @@ from dataclasses import replace
 from typing import Any
 
 from spanhook import semconv
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Request, exact_text, first, with_first
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    CallContext,
+    Change,
+    Kwargs,
+    Request,
+    exact_text,
+    first,
+    with_first,
+)
 
 
 def step_start(_instance: Any, args: Args, kwargs: Kwargs) -> Attributes | None:
@@ -42,7 +53,7 @@ STEP = Adapter(
     layer="langgraph.step",
     start=step_start,
     request=step_request,
-    metadata=step_metadata,
+    context=CallContext(metadata=step_metadata),
     rewrite=step_rewrite,
     takes=frozenset(("inputs",)),
     answer=step_answer,

@@ -12,7 +12,7 @@ from spanhook import semconv
 from spanhook.instrument.identities import ids_in
 from spanhook.instrument.llama_index.arguments import LOOP
 from spanhook.instrument.wire import encoded
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, exact_text
+from spanhook.model import Adapter, Args, Attributes, CallContext, Kwargs, Message, Request, exact_text
 
 _AGENTS = "llama_index.core.agent.workflow."
 _SORTS = {"BaseWorkflowAgent": "agent", "AgentWorkflow": "team"}
@@ -68,7 +68,7 @@ FLOW = Adapter(
     kind="run",
     layer="llama_index.workflow",
     start=flow_start,
-    identity=flow_identity,
+    context=CallContext(identity=flow_identity),
     request=flow_request,
     output=flow_output,
     answer=flow_answer,

@@ -16,7 +16,7 @@ from spanhook.instrument.mcp.failures import REFUSED
 from spanhook.instrument.mcp.forms import HANDLED
 from spanhook.instrument.mcp.requester import facts, over_http, whose
 from spanhook.instrument.mcp.results import Schema, tool_refused
-from spanhook.model import Adapter, Args, Arrival, Attributes, Found, Kwargs
+from spanhook.model import Adapter, Args, Arrival, Attributes, CallContext, Found, Kwargs
 
 _MODELS: Mapping[str, type[Any]] = {
     "tools/call": types.CallToolResult,
@@ -108,8 +108,7 @@ def _handler(method: Method) -> Adapter:
         SpanKind.SERVER,
         model_layer=True,
         boundary=True,
-        identity=_identity,
-        metadata=_metadata,
+        context=CallContext(identity=_identity, metadata=_metadata),
         rejected=rejected,
         **(tool_fields(calls, _tool) if method is TOOLS else {}),
     )

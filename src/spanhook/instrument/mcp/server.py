@@ -15,7 +15,7 @@ from spanhook.instrument.mcp.failures import REFUSED
 from spanhook.instrument.mcp.forms import WIRE
 from spanhook.instrument.mcp.requester import facts, over_http, whose
 from spanhook.instrument.mcp.results import Schema, tool_refused
-from spanhook.model import Adapter, Args, Arrival, Attributes, Kwargs
+from spanhook.model import Adapter, Args, Arrival, Attributes, CallContext, Kwargs
 
 _MODELS: Mapping[str, type[Any]] = {
     "tools/call": types.CallToolResult,
@@ -97,8 +97,7 @@ def _server(method: Method) -> Adapter:
         model_layer=True,
         boundary=True,
         onward=_onward,
-        identity=_identity,
-        metadata=_metadata,
+        context=CallContext(identity=_identity, metadata=_metadata),
         rejected=rejected,
         **(tool_fields(calls, _tool) if method is TOOLS else {}),
     )

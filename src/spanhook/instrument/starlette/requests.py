@@ -12,7 +12,7 @@ from spanhook.instrument.layers import STARLETTE
 from spanhook.instrument.starlette.incoming import Incoming, Scope
 from spanhook.instrument.starlette.routes import route_of
 from spanhook.instrument.starlette.whose import whose
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, Usage, exact_text
+from spanhook.model import Adapter, Args, Attributes, CallContext, Change, Kwargs, Message, Request, Usage, exact_text
 
 METHODS = frozenset(("CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"))
 
@@ -128,7 +128,7 @@ class Requests:
             amend=_amend,
             failure=_failure,
             fault=_fault,
-            identity=_identity,
+            context=CallContext(identity=_identity),
             native_error=self._native_error,
         )
 

@@ -17,7 +17,19 @@ from spanhook.instrument.strands.arguments import RUN as CALL
 from spanhook.instrument.strands.chunks import Last
 from spanhook.instrument.strands.models import structured
 from spanhook.instrument.strands.prompts import carried_in, messages_of, response, rewritten
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, exact_text, runs_on
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    CallContext,
+    Carried,
+    Change,
+    Kwargs,
+    Message,
+    Request,
+    exact_text,
+    runs_on,
+)
 
 PROVIDER = "strands"
 
@@ -106,8 +118,7 @@ RUN = Adapter(
     kind="agent.invoke",
     layer="strands.run",
     start=run_start,
-    identity=run_identity,
-    metadata=run_metadata,
+    context=CallContext(identity=run_identity, metadata=run_metadata),
     request=run_request,
     output=run_output,
     carries=run_carries,

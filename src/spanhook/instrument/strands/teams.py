@@ -13,7 +13,7 @@ from spanhook.instrument.strands.arguments import TEAM as CALL
 from spanhook.instrument.strands.chunks import Last
 from spanhook.instrument.strands.prompts import messages_of
 from spanhook.instrument.strands.runs import PROVIDER, run_identity
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, exact_text, runs_on
+from spanhook.model import Adapter, Args, Attributes, CallContext, Kwargs, Message, Request, exact_text, runs_on
 
 
 def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
@@ -61,7 +61,7 @@ TEAM = Adapter(
     kind="run",
     layer="strands.team",
     start=team_start,
-    identity=team_identity,
+    context=CallContext(identity=team_identity),
     request=team_request,
     output=team_output,
     answer=team_answer,
