@@ -19,6 +19,7 @@ from spanhook.model import (
     PlainTexts,
     Point,
     Request,
+    Streaming,
     Usage,
     first,
     with_first,
@@ -162,14 +163,15 @@ PARTS: dict[str, Any] = {
     "answer": answer,
 }
 WHOLE = Adapter(**PARTS)
-STREAM = replace(WHOLE, start=stream_start, chunks=Letters, answer_chunks=answer_chunks, texts=PlainTexts())
+STREAMING = Streaming(chunks=Letters, answer_chunks=answer_chunks, texts=PlainTexts())
+STREAM = replace(WHOLE, start=stream_start, streaming=STREAMING)
 
 
 def stream_of(result: Any) -> str:
     return "async" if hasattr(result, "__aiter__") else ""
 
 
-OPENED = replace(STREAM, stream_of=stream_of)
+OPENED = replace(STREAM, streaming=replace(STREAMING, stream_of=stream_of))
 READ_ONLY = replace(WHOLE, kind="agent.invoke")
 
 TABLE = (

@@ -27,10 +27,11 @@ from spanhook.cli.conformance.libraries.langgraph import State
 from spanhook.cli.conformance.subject import Body, Subject, settle
 from spanhook.diagnostics import internal
 from spanhook.instrument import INSTRUMENTORS, instrumentor_of
-from spanhook.model import Adapter, Point
+from spanhook.model import Point
 from spanhook.testing import recorder
 from tests.conformance.everything import CASES, HERE, OF_LANGCHAIN, named
 from tests.conformance.points import module_of
+from tests.extractors import extractors, with_extractor
 from tests.thinning import a_fifth
 
 
@@ -241,8 +242,7 @@ Part = tuple[str, str, str]
 
 def _parts(module: str, attribute: str) -> list[Part]:
     adapter = getattr(importlib.import_module(module), attribute)
-    names = [part.name for part in dataclasses.fields(Adapter) if part.name != "kind"]
-    return [(module, attribute, name) for name in names if callable(getattr(adapter, name))]
+    return [(module, attribute, name) for name in extractors(adapter)]
 
 
 def _raise(*_args: Any, **_kwargs: Any) -> Any:
@@ -270,7 +270,7 @@ def _replaced(parts: dict[Part, Callable[..., Any]]) -> Generator[None]:
         patch.setenv("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "SPAN_AND_EVENT")
         for (module, attribute, name), function in parts.items():
             loaded = importlib.import_module(module)
-            patch.setattr(loaded, attribute, dataclasses.replace(getattr(loaded, attribute), **{name: function}))
+            patch.setattr(loaded, attribute, with_extractor(getattr(loaded, attribute), name, function))
         hooks = Hooks()
         hooks.after("*", priority=500)(lambda op: None)
         with recorder(hooks, settings=spanhook.Settings(steps=True)):
@@ -283,7 +283,7 @@ def _called(kind: str) -> dict[Part, list[int]]:
     now: set[Part] = set()
 
     def noting(part: Part) -> Callable[..., Any]:
-        function = getattr(getattr(importlib.import_module(part[0]), part[1]), part[2])
+        function = extractors(getattr(importlib.import_module(part[0]), part[1]))[part[2]]
 
         def noted(*args: Any, **kwargs: Any) -> Any:
             now.add(part)

@@ -206,8 +206,9 @@ def test_and_said_in_a_stream() -> None:
     from groq.types.chat import ChatCompletion
 
     options = FinalRequestOptions.construct(method="post", url="/openai/v1/chat/completions", json_data=CHAT)
-    assert adapter.chunks is not None
-    chunks = adapter.chunks(None, (ChatCompletion, options), {"stream": True})
+    assert adapter.streaming is not None
+    assert adapter.streaming.chunks is not None
+    chunks = adapter.streaming.chunks(None, (ChatCompletion, options), {"stream": True})
     chunks.keep = True
     for one in chunks_of_compound():
         chunks.add(one)
@@ -236,7 +237,9 @@ def test_an_answer_with_what_was_run_is_sent_without_it(client: Groq, server: Gr
 
 
 def test_nothing_that_is_told_for_debugging_passes_a_window() -> None:
-    texts = ADAPTERS["/chat/completions"].texts
+    streaming = ADAPTERS["/chat/completions"].streaming
+    assert streaming is not None
+    texts = streaming.texts
     assert texts is not None
     last = {**chunks_of_compound()[-1].to_dict()}
     last["x_groq"] = {**last["x_groq"], "debug": {"output_tokens": [SECRET]}}

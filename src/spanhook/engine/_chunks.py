@@ -12,7 +12,7 @@ from spanhook.diagnostics import internal
 from spanhook.engine._native_errors import native
 from spanhook.engine.lifecycle import note_response
 from spanhook.errors import Reject
-from spanhook.model import Body, Chunks, Record, clock
+from spanhook.model import UNREAD, Body, Chunks, Record, clock
 from spanhook.telemetry import telemetry
 
 
@@ -90,22 +90,22 @@ def reading(op: Record, body: Body | None) -> Reading | None:
         op: The operation.
         body: The body whose bytes are streamed, for a stream of bytes.
     """
-    adapter = op.adapter
+    streaming = op.adapter.streaming or UNREAD
     chunks = None if body is None else body.chunks
     try:
-        if chunks is None and adapter.chunks is not None:
-            chunks = adapter.chunks(op.instance, op.args, op.kwargs)
+        if chunks is None and streaming.chunks is not None:
+            chunks = streaming.chunks(op.instance, op.args, op.kwargs)
         if chunks is not None:
             chunks.keep = op.plan is not None or telemetry.span_content or telemetry.event_content
     except Exception as error:
         internal.report("extract.chunks", error, lost=1)
     timed = op.kind == "llm.call" and telemetry.instruments is not None and telemetry.settings.chunk_times
-    return None if chunks is None else Reading(chunks, adapter.ends != "exhausted", timed)
+    return None if chunks is None else Reading(chunks, streaming.ends != "exhausted", timed)
 
 
 def body_of(op: Record, response: Any) -> Body | None:
     """The body of an HTTP response, read directly instead of through a stream's steps."""
-    read = op.adapter.body
+    read = None if op.adapter.streaming is None else op.adapter.streaming.body
     if read is None:
         return None
     try:
@@ -121,13 +121,13 @@ def answer_chunks(op: Record, body: Body | None) -> deque[Any]:
     Raises:
         Reject: It cannot be expressed in chunks; the stream that it replaces must not be seen either.
     """
-    adapter = op.adapter
+    streaming = op.adapter.streaming or UNREAD
     try:
         if body is not None:
             return deque(body.answer(op.answer))
-        if adapter.answer_chunks is None:
+        if streaming.answer_chunks is None:
             return deque([op.result])
-        return deque(adapter.answer_chunks(op.instance, op.args, op.kwargs, op.answer))
+        return deque(streaming.answer_chunks(op.instance, op.args, op.kwargs, op.answer))
     except Exception as error:
         reject = Reject(f"a hook's answer could not be delivered: {type(error).__name__}", status_code=500)
         raise native(op, reject) from error

@@ -77,7 +77,7 @@ class OperationContext(AbstractAsyncContextManager[Any]):
         args, kwargs = prepared(adapter, instance, args, kwargs)
         self._inner = wrapped(*args, **kwargs)
         result = await op.amake(self._inner.__aenter__, (), {})
-        return tap(op, instance, args, kwargs, result) if adapter.stream_of is not None else result
+        return tap(op, instance, args, kwargs, result) if adapter.may_stream else result
 
     async def _enter(self, op: Record) -> bool:
         wrapped = self._call[1]

@@ -6,7 +6,7 @@ from typing import Any
 from spanhook.engine._announcing import announced
 from spanhook.engine._ending import Ending
 from spanhook.engine._windowed import Flow, Framed, Windowed, window_of
-from spanhook.model import Adapter, Body, Record
+from spanhook.model import UNREAD, Adapter, Body, Record
 
 
 class Holding(Ending):
@@ -23,11 +23,11 @@ class Holding(Ending):
         _windowed: The source with what goes out, once it is an iterator.
     """
 
-    __slots__ = ("_body", "_buffer", "_flow", "_whole", "_windowed", "adapter", "source")
+    __slots__ = ("_body", "_buffer", "_flow", "_whole", "_windowed", "adapter", "source", "streaming")
 
     def __init__(self, adapter: Adapter, source: Any, *, is_async: bool) -> None:
         super().__init__(is_async=is_async)
-        self.adapter, self.source = adapter, source
+        self.adapter, self.streaming, self.source = adapter, adapter.streaming or UNREAD, source
         self._body: Body | None = None
         self._buffer: deque[Any] | None = None
         self._flow: Flow | Framed | None = None
@@ -45,7 +45,7 @@ class Holding(Ending):
         self._whole = any(bound.concerns(op) for bound in plan.buffers)
         if self._whole or not any(bound.concerns(op) for bound in plan.windows):
             return
-        texts = self.adapter.texts if self._body is None else self._body.texts
+        texts = self.streaming.texts if self._body is None else self._body.texts
         if texts is None:
             self._whole = True
             return

@@ -176,7 +176,7 @@ class Steps(Holding, ABC):
         shown = told.shows(op, chunk)
         if self._context is None:
             self.brief = None if op.ended else told.brief(op)
-        elif self.adapter.opaque:
+        elif self.streaming.opaque:
             self._context = None  # a lazy stream has made its request by now
         return shown
 
@@ -203,7 +203,7 @@ class Steps(Holding, ABC):
 
     async def _completed(self, op: Record, chunk: Any) -> Any:
         """The source has ended, or given the chunk that completes it: what the consumer gets instead."""
-        ends = self.adapter.ends
+        ends = self.streaming.ends
         if ends == "drained" and chunk is not END:
             return await self._drained(op, chunk)
         is_result = ends in ("result", "drained")

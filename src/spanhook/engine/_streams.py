@@ -47,7 +47,7 @@ class Track(Steps):
         self.op = op
         self._hold(op)
         op._result = None
-        if not self.adapter.opaque:
+        if not self.streaming.opaque:
             self._context = get_context()
         self._body = body
         self._prepare(op)
@@ -164,7 +164,7 @@ class Track(Steps):
     async def _buffered(self, op: Record) -> Any:
         """Hold the whole stream back until the hooks have seen its result."""
         op.buffered = True
-        if self.adapter.ends == "drained":
+        if self.streaming.ends == "drained":
             self._read_on()
         chunks: deque[Any] = deque()
         method = "__anext__" if self.is_async else "__next__"

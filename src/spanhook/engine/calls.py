@@ -52,7 +52,7 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
             current.set(op)
             if op.error is None if op.plan is None else passes(op):
                 op.called = True
-                if adapter.stream_of is not None and op.runner is not None:
+                if adapter.may_stream and op.runner is not None:
                     asked(op)
                 if adapter.prepares:
                     op.args, op.kwargs = prepared(adapter, instance, op.args, op.kwargs)
@@ -66,7 +66,7 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
                 except BaseException as error:
                     fail(op, error)
                 else:
-                    if adapter.stream_of is not None and (stream := hand_over(op, result)) is not None:
+                    if adapter.may_stream and (stream := hand_over(op, result)) is not None:
                         return stream
                     if issubclass(type(result), Awaitable):
                         return _awaited(op, result, left(op))
@@ -124,7 +124,7 @@ async def acall(
                 passed = await apasses(op, partial(_make, op, wrapped) if plan.wraps else None)
             if passed:
                 await _make(op, wrapped)
-                if adapter.stream_of is not None and (stream := hand_over(op, op.result)) is not None:
+                if adapter.may_stream and (stream := hand_over(op, op.result)) is not None:
                     return stream
             elif op.short_circuited and adapter.announce is not None:
                 op.withheld = [Announcement(op)]
@@ -209,7 +209,7 @@ async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
     except BaseException as error:
         fail(op, error)
     else:
-        if op.adapter.stream_of is not None and stream_sort(op.adapter, result):
+        if op.adapter.may_stream and stream_sort(op.adapter, result):
             op.result = result
         else:
             settle(op, result)
@@ -239,7 +239,7 @@ async def _awaited(op: Record, result: Awaitable[Any], dropped: Dropped) -> Any:
             current.set(op)
             try:
                 made = await result
-                if op.adapter.stream_of is not None and (stream := hand_over(op, made)) is not None:
+                if op.adapter.may_stream and (stream := hand_over(op, made)) is not None:
                     return stream
                 settle(op, made)
             except BaseException as error:

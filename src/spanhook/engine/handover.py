@@ -17,7 +17,7 @@ from spanhook.engine._proxies import (
 from spanhook.engine._streams import Track
 from spanhook.engine._transparent import Transparent
 from spanhook.engine.absorption import Absorbed
-from spanhook.model import Adapter, Args, Kwargs, LayerCount, Record, shed
+from spanhook.model import UNREAD, Adapter, Args, Kwargs, LayerCount, Record, shed
 
 
 class Tapped(Transparent):
@@ -89,11 +89,15 @@ def tap(absorbed: Absorbed, instance: Any, args: Args, kwargs: Kwargs, result: A
         absorbed.take(result)
         return result
     try:
-        body = adapter.body(instance, args, kwargs, result) if adapter.body is not None else None
-        if body is None and adapter.chunks is None:
+        streaming = adapter.streaming or UNREAD
+        body = None if streaming.body is None else streaming.body(instance, args, kwargs, result)
+        if body is not None:
+            chunks = body.chunks
+        elif streaming.chunks is not None:
+            chunks = streaming.chunks(instance, args, kwargs)
+        else:
             absorbed.take(result)
             return result
-        chunks: Any = body.chunks if body is not None else adapter.chunks(instance, args, kwargs)  # pyright: ignore[reportOptionalCall]
     except Exception as error:
         internal.report("extract.chunks", error, lost=1)
         return result
@@ -120,8 +124,9 @@ def lazy(
 
 def handed_out(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Args, kwargs: Kwargs) -> Any:
     """Call a function as an operation that starts at the first step of the stream in what it returns at once."""
-    assert adapter.hands_out is not None
-    hands_out = adapter.hands_out(wrapped, instance, args, kwargs)
+    assert adapter.streaming is not None
+    assert adapter.streaming.hands_out is not None
+    hands_out = adapter.streaming.hands_out(wrapped, instance, args, kwargs)
     return hands_out.around(lazy(adapter, hands_out.steps, instance, args, kwargs, is_async=True))
 
 
@@ -156,7 +161,8 @@ async def _adeferred(make: Callable[..., Any], *args: Any, **kwargs: Any) -> Asy
 def stream_sort(adapter: Adapter, result: Any) -> str:
     """``"sync"`` or ``"async"`` if ``result`` is a stream, else empty."""
     try:
-        return adapter.stream_of(result) if adapter.stream_of is not None else ""
+        read = None if adapter.streaming is None else adapter.streaming.stream_of
+        return "" if read is None else read(result)
     except Exception as error:
         internal.report("extract.stream_of", error)
         return ""
@@ -173,9 +179,10 @@ def tracked(op: Record, result: Any) -> tuple[Track, Any] | None:
     sort = stream_sort(op.adapter, result)
     if not sort:
         return None
-    if op.adapter.body is not None:
+    read = None if op.adapter.streaming is None else op.adapter.streaming.body
+    if read is not None:
         try:
-            body = op.adapter.body(op.instance, op.args, op.kwargs, result)
+            body = read(op.instance, op.args, op.kwargs, result)
         except Exception as error:
             internal.report("extract.body", error)
             return None

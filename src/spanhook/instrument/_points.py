@@ -69,7 +69,8 @@ def _mode(point: Point, adapter: Adapter, sort: str) -> str:
     """How a function is driven: judged by the function itself, because subclasses override plain methods with async
     ones.
     """
-    return sort if sort == "async" or (sort and adapter.chunks is not None) else point.mode
+    reads_chunks = adapter.streaming is not None and adapter.streaming.chunks is not None
+    return sort if sort == "async" or (sort and reads_chunks) else point.mode
 
 
 class Operations:
@@ -205,7 +206,7 @@ def _operation(point: Point) -> Make:
 def _driver(mode: str, adapter: Adapter) -> Callable[..., Any]:
     """What makes a call as an operation, by the point's mode."""
     if mode == "async":
-        return acall if adapter.hands_out is None else handed_out
+        return acall if adapter.streaming is None or adapter.streaming.hands_out is None else handed_out
     return _DRIVERS[mode]
 
 

@@ -230,6 +230,37 @@ class CallContext:
     config: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class Streaming:
+    """How results that are streams are read.
+
+    Attributes:
+        chunks: Makes the ``Chunks`` of a stream; ``None`` if those of the ``body`` are all there are.
+        stream_of: ``"sync"``, ``"async"`` or ``""``: which kind of stream a result is, if not every result is one.
+        answer_chunks: The library's own chunks for a value that a hook answered with instead of a stream.
+        hands_out: For a library that returns an object of its own at once, in which the call begins when its stream is
+            read: makes what hands it out, of the function and its call; see ``HandsOut``.
+        texts: How the text in a stream's chunks is read and rewritten as they pass; ``None`` if a stream must be held
+            back as a whole for hooks to decide about it.
+        body: The body of a result that ``stream_of`` calls a stream, if the result holds unread content.
+        ends: With what a stream's operation ends.
+        opaque: The stream runs no application code, so no context is attached around its steps.
+    """
+
+    chunks: Callable[[Any, Args, Kwargs], Chunks] | None = None
+    stream_of: Callable[[Any], str] | None = None
+    answer_chunks: Callable[[Any, Args, Kwargs, Any], Iterable[Any]] | None = None
+    hands_out: Callable[[Callable[..., Any], Any, Args, Kwargs], HandsOut] | None = None
+    texts: Texts | None = None
+    body: Callable[[Any, Args, Kwargs, Any], Body | None] | None = None
+    ends: Ending = "exhausted"
+    opaque: bool = False
+
+
+UNREAD = Streaming()
+"""For streams whose chunks are not read."""
+
+
 class Described(NamedTuple):
     """The description of calls that are alike.
 
@@ -281,14 +312,7 @@ class Adapter:
         fault: Why a result that was returned is an error, as an ``error.type``; empty if it is none. ``after`` hooks
             decide about such a result as about any other.
         context: Whom a call is for, and what else the library was told of it; ``None`` if it is told nothing.
-        chunks: Makes the ``Chunks`` of a stream; ``None`` if results are not streams.
-        stream_of: ``"sync"``, ``"async"`` or ``""``: which kind of stream a result is.
-        answer_chunks: The library's own chunks for a value that a hook answered with instead of a stream.
-        hands_out: For a library that returns an object of its own at once, in which the call begins when its stream is
-            read: makes what hands it out, of the function and its call; see ``HandsOut``.
-        texts: How the text in a stream's chunks is read and rewritten as they pass; ``None`` if a stream must be held
-            back as a whole for hooks to decide about it.
-        body: The body of a result that ``stream_of`` calls a stream, if the result holds unread content.
+        streaming: How results that are streams are read; ``None`` if none are.
         prepare: Makes spanhook's own last changes to a call, such as requesting a stream's usage.
         repeat: The call to make in place of one that has failed because of what ``prepare`` changed, and what to call
             if that succeeds; ``None`` if it has failed for another reason.
@@ -303,8 +327,6 @@ class Adapter:
         failure: What a failed call reports nevertheless, such as the usage of an answer that could not be parsed.
         follows: Further operations that follow from the call's result or exception, which it is also given; see
             ``Following``.
-        ends: With what a stream's operation ends; see ``Ending``.
-        opaque: The stream runs no application code, so no context is attached around its steps.
         model_layer: This is a framework's view of a model or tool: a call directly inside it that carries its request,
             such as a client's, is its transport; see ``absorption``.
         relays: With ``model_layer``: it passes on what it is asked for, as a client does, and so may itself be the
@@ -356,12 +378,7 @@ class Adapter:
     fault: Callable[[Any], str] | None = None
     context: CallContext | None = None
     error_type: Callable[[BaseException], str] = exception_name
-    chunks: Callable[[Any, Args, Kwargs], Chunks] | None = None
-    stream_of: Callable[[Any], str] | None = None
-    answer_chunks: Callable[[Any, Args, Kwargs, Any], Iterable[Any]] | None = None
-    hands_out: Callable[[Callable[..., Any], Any, Args, Kwargs], HandsOut] | None = None
-    texts: Texts | None = None
-    body: Callable[[Any, Args, Kwargs, Any], Body | None] | None = None
+    streaming: Streaming | None = None
     prepare: Callable[[Any, Args, Kwargs], tuple[Args, Kwargs]] | None = None
     repeat: Callable[[Any, Args, Kwargs, BaseException], tuple[Args, Kwargs, Callable[[], object]] | None] | None = None
     coerced: Coerced = "as sent"
@@ -371,8 +388,6 @@ class Adapter:
     onward: Callable[[Any, Args, Kwargs, Mapping[str, str]], tuple[Args, Kwargs]] | None = None
     failure: Callable[[Any, Args, Kwargs, BaseException], tuple[Attributes, Usage | None]] | None = None
     follows: Callable[[Any, Args, Kwargs, Any, BaseException | None], Iterable["Following"]] | None = None
-    ends: Ending = "exhausted"
-    opaque: bool = False
     model_layer: bool = False
     relays: bool = False
     carries: Callable[[Any, Args, Kwargs], list[str | None]] | None = None
@@ -392,6 +407,7 @@ class Adapter:
     naming_key: str = field(init=False)
     reenters: bool = field(init=False)
     prepares: bool = field(init=False)
+    may_stream: bool = field(init=False)
     known: "dict[Hashable, Described]" = field(init=False, default_factory=dict["Hashable", "Described"], compare=False)
 
     def __post_init__(self) -> None:
@@ -402,6 +418,7 @@ class Adapter:
         is_run = self.kind in _RUNS or (self.kind == "tool.execute" and self.carries is None)
         object.__setattr__(self, "reenters", is_run and not self.model_layer and not self.block)
         object.__setattr__(self, "prepares", self.prepare is not None or self.onward is not None)
+        object.__setattr__(self, "may_stream", self.streaming is not None and self.streaming.stream_of is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,8 +81,9 @@ def test_chunks_with_parts_are_added_up() -> None:
     from spanhook.instrument.mistralai.apis import CHAT as ADAPTER
 
     request = httpx.Request("POST", "http://127.0.0.1/v1/chat/completions", json=CHAT)
-    assert ADAPTER.chunks is not None
-    chunks = ADAPTER.chunks(None, (), {"request": request, "stream": True})
+    assert ADAPTER.streaming is not None
+    assert ADAPTER.streaming.chunks is not None
+    chunks = ADAPTER.streaming.chunks(None, (), {"request": request, "stream": True})
     chunks.keep = True
     for one in (
         _chunk([{"type": "thinking", "thinking": [{"type": "text", "text": "Hm, "}]}]),

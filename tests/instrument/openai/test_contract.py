@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import fields, replace
 from typing import Any
 
 import httpx
@@ -17,6 +16,7 @@ from spanhook.instrument.openai import paths
 from spanhook.instrument.wire import BodyChunks
 from spanhook.model import Adapter
 from spanhook.testing import recorder
+from tests.extractors import extractors, with_extractor
 from tests.thinning import a_fifth
 
 
@@ -182,22 +182,15 @@ def broken(*_args: Any, **_kwargs: Any) -> Any:
     raise Fault
 
 
-EXTRACTORS = [
-    field.name
-    for field in fields(Adapter)
-    if any(callable(getattr(adapter, field.name)) for adapter in set(paths.ADAPTERS.values()))
-]
+EXTRACTORS = sorted({name for adapter in set(paths.ADAPTERS.values()) for name in extractors(adapter)})
 
 
 def test_every_extractor_is_known() -> None:
     """A new function of an adapter must be listed here, and so be made to raise."""
     assert set(EXTRACTORS) == {
         "answer",
-        "answer_chunks",
         "bare_model",
-        "body",
         "carries",
-        "chunks",
         "error_type",
         "failure",
         "message",
@@ -209,7 +202,10 @@ def test_every_extractor_is_known() -> None:
         "response",
         "rewrite",
         "start",
-        "stream_of",
+        "streaming.answer_chunks",
+        "streaming.body",
+        "streaming.chunks",
+        "streaming.stream_of",
         "watch",
     }
 
@@ -220,8 +216,8 @@ ALSO = {
     "error_type": Reply(status=429),
     "failure": Reply("no JSON"),
     "response": Reply(cut=2),
-    "chunks": Reply(cut=2),
-    "body": Reply(cut=2),
+    "streaming.chunks": Reply(cut=2),
+    "streaming.body": Reply(cut=2),
 }
 
 
@@ -235,8 +231,8 @@ def test_every_extractor_made_to_raise(way: Way, server: OpenAIServer, monkeypat
         for reply in {whole, ALSO.get(extractor, whole)}:
             server.script(reply)
             for path, adapter in list(paths.ADAPTERS.items()):
-                if getattr(adapter, extractor) is not None:
-                    monkeypatch.setitem(paths.ADAPTERS, path, replace(adapter, **{extractor: broken}))
+                if extractor in extractors(adapter):
+                    monkeypatch.setitem(paths.ADAPTERS, path, with_extractor(adapter, extractor, broken))
             with recorder(settings=Settings(stream_usage=extractor == "prepare")) as seen:
                 internal.fatal = False
                 assert outcome(way, server.url) == expected[reply], extractor

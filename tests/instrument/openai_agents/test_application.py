@@ -1,6 +1,5 @@
 """A small application: triage with hand-offs, two tools, a guardrail, an agent as a tool; with spanhook and without."""
 
-import dataclasses
 import importlib
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,8 +20,9 @@ from spanhook.cli.conformance.libraries.openai_agents_ways import Hearing, Trace
 from spanhook.cli.conformance.subject import Body
 from spanhook.diagnostics import internal
 from spanhook.instrument.openai_agents import OpenAIAgentsInstrumentor
-from spanhook.model import Adapter, Held, Point
+from spanhook.model import Held, Point
 from spanhook.testing import recorder
+from tests.extractors import extractors, with_extractor
 from tests.instrument.openai_agents.scripted import Way, both_ways, go, scripted
 
 SECRET = "my card is 4111 1111"
@@ -166,12 +166,10 @@ def test_whatever_cannot_be_read_it_does_the_same(way: Way, path: str, monkeypat
     module, _, name = path.partition(":")
     loaded = importlib.import_module(module)
     adapter = getattr(loaded, name)
-    for part in dataclasses.fields(Adapter):
-        if not callable(getattr(adapter, part.name)) or part.name == "kind":
-            continue
-        monkeypatch.setattr(loaded, name, dataclasses.replace(adapter, **{part.name: _raise}))
+    for part in extractors(adapter):
+        monkeypatch.setattr(loaded, name, with_extractor(adapter, part, _raise))
         with recorder(reading()):
             internal.fatal = False
             told = Application().run(way)
             internal.renew()
-        assert told == expected, part.name
+        assert told == expected, part

@@ -96,14 +96,15 @@ def awaited_answer(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Any
 
 
 CLIENT = replace(MODEL, request=_read(model_request), rewrite=client_rewrite, carries=_read(model_carries))
+STREAMING = replace(models.STREAMING, hands_out=handing(_finalized))
 STREAM = replace(
     models.STREAM,
     request=_read(model_request),
     rewrite=client_rewrite,
     carries=_read(model_carries),
-    hands_out=handing(_finalized),
+    streaming=STREAMING,
 )
-AWAITED = replace(STREAM, hands_out=None, stream_of=stream_of, answer=awaited_answer)
+AWAITED = replace(STREAM, streaming=replace(STREAMING, hands_out=None, stream_of=stream_of), answer=awaited_answer)
 """A coroutine function that returns a stream."""
 
 _TURNS = {one: replace(one, transport_of=frozenset()) for one in (MODEL, models.STREAM)}

@@ -34,6 +34,7 @@ from spanhook.model import (
     Kwargs,
     Message,
     Request,
+    Streaming,
     Usage,
     exact_text,
 )
@@ -137,11 +138,5 @@ MODEL = Adapter(
     carries=model_carries,
     transport_of=frozenset((AGENT_FRAMEWORK_MODEL,)),  # a stream may be made of a response
 )
-STREAM = replace(
-    MODEL,
-    start=stream_start,
-    chunks=ChatUpdates,
-    hands_out=handing(model_finalized),
-    answer_chunks=model_updates,
-    texts=TEXTS,
-)
+STREAMING = Streaming(chunks=ChatUpdates, hands_out=handing(model_finalized), answer_chunks=model_updates, texts=TEXTS)
+STREAM = replace(MODEL, start=stream_start, streaming=STREAMING)

@@ -11,6 +11,7 @@ from agent_framework import BaseChatClient
 
 from spanhook.instrument.agent_framework.models import (
     MODEL,
+    STREAMING,
     model_carries,
     model_finalized,
     model_request,
@@ -73,5 +74,5 @@ STREAM = replace(
     request=_read(model_request),
     rewrite=other_rewrite,
     carries=_read(model_carries),
-    hands_out=handing(_finalized),
+    streaming=replace(STREAMING, hands_out=handing(_finalized)),
 )

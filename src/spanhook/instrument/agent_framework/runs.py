@@ -22,6 +22,7 @@ from spanhook.model import (
     Kwargs,
     Message,
     Request,
+    Streaming,
     Usage,
     current_record,
 )
@@ -119,4 +120,6 @@ RUN = Adapter(
     takes=frozenset(("inputs", "messages")),
     answer=run_answer,
 )
-STREAM = replace(RUN, chunks=AgentUpdates, hands_out=handing(_finalized), answer_chunks=run_updates)
+STREAM = replace(
+    RUN, streaming=Streaming(chunks=AgentUpdates, hands_out=handing(_finalized), answer_chunks=run_updates)
+)

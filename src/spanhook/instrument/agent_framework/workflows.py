@@ -27,6 +27,7 @@ from spanhook.model import (
     Message,
     Record,
     Request,
+    Streaming,
     Usage,
     current_record,
     exact_text,
@@ -138,4 +139,4 @@ RUN = Adapter(
     output=run_output,
     answer=run_answer,
 )
-STREAM = replace(RUN, chunks=Events, hands_out=handing(_finalized), answer_chunks=run_events)
+STREAM = replace(RUN, streaming=Streaming(chunks=Events, hands_out=handing(_finalized), answer_chunks=run_events))

@@ -14,7 +14,18 @@ from spanhook.instrument.google_adk.contents import read_all
 from spanhook.instrument.google_adk.events import Events, event_of, event_output
 from spanhook.instrument.google_adk.runs import PROVIDER, RUN, name_of
 from spanhook.instrument.identities import as_id
-from spanhook.model import Adapter, Args, Attributes, CallContext, Kwargs, Record, Request, current_record, runs_on
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    CallContext,
+    Kwargs,
+    Record,
+    Request,
+    Streaming,
+    current_record,
+    runs_on,
+)
 
 
 def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
@@ -78,7 +89,6 @@ AGENT = Adapter(
     request=agent_request,
     output=event_output,
     answer=agent_answer,
-    chunks=Events,
-    answer_chunks=agent_events,
+    streaming=Streaming(chunks=Events, answer_chunks=agent_events),
     pools=True,
 )

@@ -16,7 +16,7 @@ from spanhook.instrument.google_adk.contents import FORMAT, output_of, read, rew
 from spanhook.instrument.google_adk.describing import describe, family_of, is_claude, is_gemini, model_of
 from spanhook.instrument.layers import ADK_MODEL
 from spanhook.instrument.wire import fields_of, finished
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, in_pieces
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, Streaming, in_pieces
 
 
 def chosen(_instance: Any, args: Args, kwargs: Kwargs) -> Adapter:
@@ -131,6 +131,11 @@ def model_responses(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> It
     return (model_answer(instance, args, kwargs, value),)
 
 
+STREAMING = Streaming(
+    chunks=ModelChunks,
+    answer_chunks=model_responses,
+    ends="drained",  # the library calls tools before it reads on
+)
 MODEL = Adapter(
     kind="llm.call",
     layer=ADK_MODEL,
@@ -142,10 +147,8 @@ MODEL = Adapter(
     rewrite=model_rewrite,
     takes=frozenset(("inputs", "messages", "system")),
     answer=model_answer,
-    chunks=ModelChunks,
-    answer_chunks=model_responses,
-    ends="drained",  # the library calls tools before it reads on
+    streaming=STREAMING,
     model_layer=True,
     carries=model_carries,
 )
-STREAM = replace(MODEL, start=stream_start, texts=TEXTS)
+STREAM = replace(MODEL, start=stream_start, streaming=replace(STREAMING, texts=TEXTS))

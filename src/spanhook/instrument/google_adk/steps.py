@@ -19,6 +19,7 @@ from spanhook.model import (
     Change,
     Kwargs,
     Request,
+    Streaming,
     Usage,
     current_record,
 )
@@ -84,7 +85,6 @@ STEP = Adapter(
     rewrite=step_rewrite,
     takes=frozenset(("inputs",)),
     answer=step_answer,
-    chunks=Outputs,
-    answer_chunks=step_events,
+    streaming=Streaming(chunks=Outputs, answer_chunks=step_events),
     on_demand=True,
 )

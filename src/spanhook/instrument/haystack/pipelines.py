@@ -8,7 +8,7 @@ from spanhook.instrument.haystack.describing import PROVIDER
 from spanhook.instrument.identities import ids_in
 from spanhook.instrument.metaclass import meet
 from spanhook.instrument.signatures import Signature
-from spanhook.model import Adapter, Args, Attributes, CallContext, Kwargs, Request, Usage, runs_on
+from spanhook.model import Adapter, Args, Attributes, CallContext, Kwargs, Request, Streaming, Usage, runs_on
 
 CALL = Signature("data", "include_outputs_from")
 
@@ -82,7 +82,6 @@ PIPELINE = Adapter(
     context=CallContext(identity=pipeline_identity),
     request=pipeline_request,
     answer=pipeline_answer,
-    chunks=Outputs,
-    answer_chunks=pipeline_parts,
+    streaming=Streaming(chunks=Outputs, answer_chunks=pipeline_parts),
     pools=True,  # extractors and retrievers ask models in threads
 )

@@ -21,7 +21,7 @@ from spanhook.instrument.langchain_core.chat_chunks import ChatChunks
 from spanhook.instrument.langchain_core.messages import read
 from spanhook.instrument.langchain_core.results import result_output, result_response
 from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM
-from spanhook.model import Adapter, Args, Kwargs, Record, current_record, first
+from spanhook.model import Adapter, Args, Kwargs, Record, Streaming, current_record, first
 
 
 def event_prompts(_instance: Any, args: Args, kwargs: Kwargs) -> Sequence[Sequence[BaseMessage]]:
@@ -98,10 +98,8 @@ EVENTS = Adapter(
     takes=TAKES,
     answer=stream_answer,
     announce=CHAT_EVENTS,
-    chunks=ChatChunks,
-    answer_chunks=answer_events,
+    streaming=Streaming(chunks=ChatChunks, answer_chunks=answer_events, ends="completed"),
     prepare=prepare,
-    ends="completed",
     model_layer=True,
     carries=carries_prompts(event_prompts),
     transport_of=frozenset((LANGCHAIN_CHAT,)),  # `generate` reads the events itself if a handler asks for them

@@ -82,8 +82,7 @@ def _invoke(stream: Adapter, layer: str, **differences: Any) -> Adapter:
         mark=invoke_mark,
         watch=None,
         vary=None,
-        chunks=None,
-        answer_chunks=None,
+        streaming=None,
         **differences,
     )
 

@@ -24,6 +24,7 @@ from spanhook.model import (
     Message,
     Record,
     Request,
+    Streaming,
     copied,
     copied_dataclass,
     copies,
@@ -175,7 +176,7 @@ GRAPH = Adapter(
     takes=frozenset(("inputs", "messages", "system")),
     answer=graph_answer,
     announce=graph_announce,
-    answer_chunks=graph_chunks,
+    streaming=Streaming(answer_chunks=graph_chunks),
     follows=graph_handoffs,
 )
 INVOKE = replace(
@@ -183,7 +184,7 @@ INVOKE = replace(
     layer=INVOKE_LAYER,
     answer=invoke_answer,
     announce=invoke_announce,
-    answer_chunks=None,
+    streaming=None,
 )
 
 

@@ -11,7 +11,18 @@ from spanhook import semconv
 from spanhook.instrument.litellm.harness import PROVIDER, said_by, text_of
 from spanhook.instrument.signatures import Signature
 from spanhook.instrument.wire import Fields, fields_of, list_of, plain
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, Usage, current_record, exact_text
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Kwargs,
+    Message,
+    Request,
+    Streaming,
+    Usage,
+    current_record,
+    exact_text,
+)
 
 CALL = Signature("a2a_client", "request", "api_base", "litellm_params")
 
@@ -159,6 +170,5 @@ ASKED = Adapter(
     output=answer_output,
     answer=asked_answer,
     fault=answer_fault,
-    chunks=Events,
-    answer_chunks=asked_events,
+    streaming=Streaming(chunks=Events, answer_chunks=asked_events),
 )

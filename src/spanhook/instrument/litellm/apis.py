@@ -31,13 +31,14 @@ def _adapter(format: Format, transport: LiteLLMTransport) -> Adapter:
     it is asked for, also to its own functions, of which one is made of another. Some of its streams only begin to call
     when they are read. Providers' keys may be among its arguments, so none are kept to recognize calls that are alike.
     """
+    made = adapted(format, transport, LITELLM)
     return replace(
-        adapted(format, transport, LITELLM),
+        made,
         watch=None,
         source="framework",
         model_layer=True,
         relays=True,
-        opaque=False,
+        streaming=made.streaming and replace(made.streaming, opaque=False),
         mark=_mark,
         bare_model=_bare,
     )

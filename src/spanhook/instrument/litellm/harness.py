@@ -23,6 +23,7 @@ from spanhook.model import (
     Message,
     Record,
     Request,
+    Streaming,
     Usage,
     Within,
     current_record,
@@ -160,8 +161,7 @@ TURN = Adapter(
     takes=frozenset(("inputs", "messages")),
     answer=turn_answer,
     fault=turn_fault,
-    chunks=Turn,
-    answer_chunks=turn_events,
+    streaming=Streaming(chunks=Turn, answer_chunks=turn_events),
 )
 
 

@@ -28,7 +28,7 @@ from spanhook.instrument.llama_index.messages import (
 )
 from spanhook.instrument.llama_index.responses import chat_answer, completion_answer, model_output, model_response
 from spanhook.instrument.wire import fields_of, one_prompt
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Request
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Request, Streaming
 
 
 def _chosen(adapter: Adapter, instance: Any) -> Adapter | None:
@@ -193,10 +193,8 @@ MODEL = Adapter(
 STREAM = replace(
     MODEL,
     start=stream_start,
-    stream_of=stream_of,
-    chunks=ModelChunks,
+    streaming=Streaming(stream_of=stream_of, chunks=ModelChunks, answer_chunks=chat_chunks),
     answer=chat_stream,
-    answer_chunks=chat_chunks,
     amend=None,
 )
 ASYNC_STREAM = replace(STREAM, answer=async_chat_stream)
@@ -262,10 +260,8 @@ COMPLETION = replace(
 COMPLETION_STREAM = replace(
     COMPLETION,
     start=stream_start,
-    stream_of=stream_of,
-    chunks=ModelChunks,
+    streaming=Streaming(stream_of=stream_of, chunks=ModelChunks, answer_chunks=complete_chunks),
     answer=complete_stream,
-    answer_chunks=complete_chunks,
     amend=None,
 )
 ASYNC_COMPLETION_STREAM = replace(COMPLETION_STREAM, answer=async_complete_stream)

@@ -22,7 +22,7 @@ from spanhook.instrument.openai_agents.describing import describe, model_of
 from spanhook.instrument.openai_agents.reading import response_told
 from spanhook.instrument.openai_agents.signatures import MODEL as CALL
 from spanhook.instrument.wire import one_prompt
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, exact_text
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, Streaming, exact_text
 
 
 def model_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
@@ -133,7 +133,5 @@ MODEL = Adapter(
 STREAM = replace(
     MODEL,
     start=stream_start,
-    chunks=ModelChunks,
-    answer_chunks=stream_events,
-    texts=RESPONSE_TEXTS,
+    streaming=Streaming(chunks=ModelChunks, answer_chunks=stream_events, texts=RESPONSE_TEXTS),
 )

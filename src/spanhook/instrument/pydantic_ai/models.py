@@ -23,7 +23,7 @@ from spanhook.instrument.pydantic_ai.responses import response_mark, response_ou
 from spanhook.instrument.pydantic_ai.streams import body_of, stream_of
 from spanhook.instrument.pydantic_ai.texts import EVENT_TEXTS
 from spanhook.instrument.wire import one_prompt
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Chunks, Kwargs, Request
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Chunks, Kwargs, Request, Streaming
 
 _PASSING_ON = (WrapperModel, FallbackModel)
 
@@ -158,8 +158,5 @@ STREAM = replace(
     start=stream_start,
     answer=stream_answer,
     amend=None,
-    stream_of=stream_of,
-    chunks=chunks_of,
-    body=body_of,
-    texts=EVENT_TEXTS,
+    streaming=Streaming(stream_of=stream_of, chunks=chunks_of, body=body_of, texts=EVENT_TEXTS),
 )

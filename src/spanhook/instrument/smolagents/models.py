@@ -15,7 +15,7 @@ from spanhook.instrument.smolagents.chunks import TEXTS, ModelChunks, deltas_of,
 from spanhook.instrument.smolagents.describing import describe, model_of
 from spanhook.instrument.smolagents.messages import last_text, native_of, read, wire_of
 from spanhook.instrument.wire import Payload
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, Usage
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, Streaming, Usage
 
 _CHAT = Chat()
 
@@ -110,7 +110,5 @@ MODEL = Adapter(
 STREAM = replace(
     MODEL,
     start=stream_start,
-    chunks=ModelChunks,
-    answer_chunks=model_deltas,
-    texts=TEXTS,
+    streaming=Streaming(chunks=ModelChunks, answer_chunks=model_deltas, texts=TEXTS),
 )

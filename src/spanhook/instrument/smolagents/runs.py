@@ -17,7 +17,7 @@ from spanhook.instrument.smolagents.arguments import RUN as CALL
 from spanhook.instrument.smolagents.chunks import Steps
 from spanhook.instrument.smolagents.messages import as_text
 from spanhook.instrument.wire import one_prompt, text_in
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, exact_text
+from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, Streaming, exact_text
 
 PROVIDER = "smolagents"
 
@@ -116,4 +116,6 @@ RUN = Adapter(
     refusal=refusal,
     pools=True,
 )
-STREAM = replace(RUN, stream_of=stream_of, answer=stream_answer, chunks=Steps, answer_chunks=run_steps)
+STREAM = replace(
+    RUN, answer=stream_answer, streaming=Streaming(stream_of=stream_of, chunks=Steps, answer_chunks=run_steps)
+)

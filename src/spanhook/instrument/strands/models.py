@@ -18,7 +18,7 @@ from spanhook.instrument.strands.arguments import MODEL_OUTPUT as ASKED
 from spanhook.instrument.strands.chunks import ModelChunks, OutputChunks
 from spanhook.instrument.strands.describing import describe, model_of
 from spanhook.instrument.wire import Payload, messages_in, text_in
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, Streaming
 
 CONVERSE = Converse()
 _TAKES = frozenset(("messages", "system", "inputs"))
@@ -95,9 +95,9 @@ MODEL = Adapter(
     rewrite=model_rewrite,
     takes=_TAKES,
     answer=model_answer,
-    chunks=ModelChunks,
-    answer_chunks=model_events,
-    texts=CONVERSE.texts(lambda told, _chunk: told),
+    streaming=Streaming(
+        chunks=ModelChunks, answer_chunks=model_events, texts=CONVERSE.texts(lambda told, _chunk: told)
+    ),
     model_layer=True,
     carries=model_carries,
     transport_of=frozenset((STRANDS_MODEL,)),  # structured output may be made of a stream
@@ -171,7 +171,5 @@ OUTPUT = replace(
     output=structured_output,
     rewrite=output_rewrite,
     answer=output_answer,
-    chunks=OutputChunks,
-    answer_chunks=output_events,
-    texts=None,
+    streaming=Streaming(chunks=OutputChunks, answer_chunks=output_events),
 )

@@ -27,6 +27,7 @@ from spanhook.model import (
     Kwargs,
     Message,
     Request,
+    Streaming,
     exact_text,
     runs_on,
 )
@@ -125,8 +126,7 @@ RUN = Adapter(
     rewrite=run_rewrite,
     takes=frozenset(("inputs", "messages")),
     answer=run_answer,
-    chunks=Last,
-    answer_chunks=run_events,
+    streaming=Streaming(chunks=Last, answer_chunks=run_events),
     refusal=refusal,
 )
 
@@ -167,6 +167,5 @@ OUTPUT = replace(
     output=output_messages,
     rewrite=output_rewrite,
     answer=output_answer,
-    chunks=None,
-    answer_chunks=None,
+    streaming=None,
 )

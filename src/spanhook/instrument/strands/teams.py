@@ -13,7 +13,18 @@ from spanhook.instrument.strands.arguments import TEAM as CALL
 from spanhook.instrument.strands.chunks import Last
 from spanhook.instrument.strands.prompts import messages_of
 from spanhook.instrument.strands.runs import PROVIDER, run_identity
-from spanhook.model import Adapter, Args, Attributes, CallContext, Kwargs, Message, Request, exact_text, runs_on
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    CallContext,
+    Kwargs,
+    Message,
+    Request,
+    Streaming,
+    exact_text,
+    runs_on,
+)
 
 
 def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
@@ -65,8 +76,7 @@ TEAM = Adapter(
     request=team_request,
     output=team_output,
     answer=team_answer,
-    chunks=Last,
-    answer_chunks=team_events,
+    streaming=Streaming(chunks=Last, answer_chunks=team_events),
     fault=team_fault,
 )
 

@@ -28,6 +28,7 @@ from spanhook.model import (
     Kwargs,
     Message,
     Request,
+    Streaming,
     Texts,
     Usage,
     exact_text,
@@ -67,13 +68,15 @@ def adapted(format: Format, transport: Transport, layer: str) -> Adapter:
         answer=api.answer,
         native_error=api.native_error,
         fault=None if type(transport).fault is Transport.fault else transport.fault,
-        stream_of=transport.stream_of,
-        chunks=api.chunks if format.streams else None,
-        answer_chunks=api.answer_chunks if format.streams else None,
-        texts=api.texts,
-        body=api.body,
+        streaming=Streaming(
+            stream_of=transport.stream_of,
+            chunks=api.chunks if format.streams else None,
+            answer_chunks=api.answer_chunks if format.streams else None,
+            texts=api.texts,
+            body=api.body,
+            opaque=True,
+        ),
         named_by=format.named_by,
-        opaque=True,
     )
 
 
