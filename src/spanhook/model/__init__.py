@@ -19,26 +19,16 @@ from spanhook.model._rewriting import Rewritten
 from spanhook.model.adapter import (
     OPERATION_NAMES,
     TARGET_KEYS,
-    UNREAD,
     Adapter,
-    Args,
     Arrival,
-    Attributes,
-    Body,
     CallContext,
-    Chunks,
     Coerced,
     Described,
     Following,
-    Framing,
-    Kwargs,
-    Streaming,
-    Withheld,
-    first,
     nothing,
-    with_first,
 )
 from spanhook.model.admission import Admission, Admissions, Executing, KeptAdmissions, RunFacts
+from spanhook.model.arguments import Args, Attributes, Kwargs, first, with_first
 from spanhook.model.bodies import Receipt, Receiver, receiving
 from spanhook.model.carried import (
     Carried,
@@ -127,6 +117,7 @@ from spanhook.model.readable_json import json_text
 from spanhook.model.received import as_read, same
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
+from spanhook.model.streaming import UNREAD, Body, Chunks, Framing, Streaming, Withheld
 from spanhook.model.terminal import encodable_to, harmless, is_coloured
 from spanhook.model.tool_results import ungated_tools
 from spanhook.model.tracebacks import asheds, frames, shed, sheds

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
 from spanhook.errors import HookError
-from spanhook.model.adapter import Adapter, Args, Kwargs
+from spanhook.model.adapter import Adapter
+from spanhook.model.arguments import Args, Kwargs
 from spanhook.model.copying import alike
 from spanhook.model.failures import Said
 from spanhook.model.media import MEDIA, is_media, media_part

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 from spanhook.errors import HookError
 from spanhook.model._arrival import check
 from spanhook.model._kinds import REWRITABLE
-from spanhook.model.adapter import Adapter, Args, Kwargs
+from spanhook.model.adapter import Adapter
+from spanhook.model.arguments import Args, Kwargs
 from spanhook.model.copying import copied
 from spanhook.model.request import Change
 

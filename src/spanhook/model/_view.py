@@ -11,7 +11,8 @@ from opentelemetry.trace import Span
 
 from spanhook import semconv
 from spanhook.model._clock import clock
-from spanhook.model.adapter import Args, CallContext, Kwargs
+from spanhook.model.adapter import CallContext
+from spanhook.model.arguments import Args, Kwargs
 from spanhook.model.copying import copied, copied_error
 from spanhook.model.decision import DecisionRecord, HookMode
 from spanhook.model.encoding import exact_text

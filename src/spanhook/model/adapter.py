@@ -4,33 +4,24 @@ Nothing here knows spans, hooks or metrics. Every function of an adapter takes `
 library's function received them, so that nothing is allocated for a call that nobody inspects.
 """
 
-from collections.abc import AsyncIterator, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
 from spanhook.errors import Reject
-from spanhook.model.chunk_text import Texts
+from spanhook.model.arguments import Args, Attributes, Kwargs
 from spanhook.model.failures import exception_name
 from spanhook.model.request import Change, Message, Request
+from spanhook.model.streaming import Streaming
 from spanhook.model.usage import Source, Usage
 from spanhook.semconv import Kind
 
-Args = tuple[Any, ...]
-Kwargs = Mapping[str, Any]
-Attributes = dict[str, Any]
 Coerced = Literal["exact", "twice", "as sent"]
 """How gates see what a framework makes of a tool's arguments: where the body receives it, by having them validated once
 more than the framework does, or not at all.
-"""
-
-Ending = Literal["exhausted", "completed", "result", "drained"]
-"""With what the operation of a stream ends: the end of the stream; or the chunk that completes it, for consumers that
-read no further. That chunk may be the whole ``result``: hooks decide about it before it goes out. If what follows it
-belongs to the result too, the stream is ``drained``: the rest is read at once, so that the operation does not last
-while the consumer acts on the result.
 """
 
 _RUNS = frozenset[Kind](("run", "agent.invoke", "agent.delegate"))
@@ -79,104 +70,6 @@ NAMING_KEYS: Mapping[str, str] = {
 }
 
 
-class Chunks(Protocol):
-    """Adds up the chunks of one stream. ``add`` runs per chunk, so it keeps only what ``response`` needs.
-
-    A class may also have ``brief``: a function that takes a chunk of the usual form in its place, and shows it; it
-    returns false, and takes nothing, if the chunk is any other, and raises nothing. ``None`` until it can be used.
-
-    Attributes:
-        keep: Set if a hook or content capture will ask for ``result``.
-        complete: The last chunk has arrived: a consumer that closes the stream now has not stopped early.
-    """
-
-    keep: bool
-
-    @property
-    def complete(self) -> bool: ...
-
-    def add(self, chunk: Any) -> bool:
-        """Take one chunk; false hides it from the consumer, which did not ask for it."""
-        ...
-
-    def response(self) -> tuple[Attributes, Usage | None]:
-        """End attributes and usage of what has arrived so far."""
-        ...
-
-    def result(self) -> Any:
-        """What the same call would have returned without streaming, as far as it got, or a ``Later``."""
-        ...
-
-
-class HandsOut(Protocol):
-    """Hands out the stream of one call in an object of the library's."""
-
-    def steps(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        """Make the call and pass on what its stream yields: an async generator function."""
-        ...
-
-    def around(self, stream: Any) -> Any:
-        """What the caller gets: the library's object, which reads ``stream``."""
-        ...
-
-
-class Withheld(Protocol):
-    """Output that would leave a call other than as its return value, such as through callbacks, held until hooks have
-    decided.
-
-    ``out`` yields the actions that release it, one by one: unchanged if the result is what the call returned, otherwise
-    as hooks decided. A second call continues where the first one stopped.
-    """
-
-    def out(self) -> Iterator[Callable[[bool], Any]]:
-        """The actions; each is called with whether its return value will be awaited."""
-        ...
-
-
-class Framing(Protocol):
-    """Cuts the pieces of one body into units that ``Texts`` can read, and puts units together again."""
-
-    def units(self, piece: Any) -> Sequence[Any]:
-        """The units that are complete now.
-
-        Raises:
-            Exception: The piece cannot be read.
-        """
-        ...
-
-    def rest(self) -> Sequence[Any]:
-        """What is left at the end, as units."""
-        ...
-
-    def pieces(self, units: Sequence[Any], *, last: bool = False) -> Sequence[Any]:
-        """Units as they go out; ``last`` if no others follow."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Body:
-    """The content of a result that its holder may read later, as a stream of pieces, such as bytes.
-
-    Attributes:
-        stream: The library's stream of pieces: iterable, with ``close`` or ``aclose``.
-        put: Replaces the stream.
-        chunks: Adds up the pieces.
-        answer: The pieces for a value that a hook gave instead.
-        texts: How the text in the pieces, or in the units that ``framing`` cuts them into, is read and rewritten as
-            they pass; ``None`` if the body must be held back as a whole for hooks to decide about it.
-        framing: Creates a ``Framing``; ``None``, or returning ``None``, if each piece is one unit.
-        whole: It is no stream for its holder, who reads it as a whole: hooks decide before any of it is read.
-    """
-
-    stream: Any
-    put: Callable[[Any], None]
-    chunks: Chunks
-    answer: Callable[[Any], Iterable[Any]]
-    texts: Texts | None = None
-    framing: Callable[[], Framing | None] | None = None
-    whole: bool = False
-
-
 def nothing(_result: Any) -> tuple[Attributes, Usage | None]:
     """The response of a call that reports nothing about itself."""
     return {}, None
@@ -202,24 +95,13 @@ def empty_request(_instance: Any, _args: Args, _kwargs: Kwargs) -> Request:
     return Request()
 
 
-def first(args: Args, kwargs: Kwargs, name: str) -> Any:
-    """The first argument, however it was passed."""
-    return args[0] if args else kwargs[name]
-
-
-def with_first(args: Args, kwargs: Kwargs, name: str, value: Any) -> tuple[Args, Kwargs]:
-    """The arguments with the first one replaced."""
-    return ((value, *args[1:]), kwargs) if args else (args, {**kwargs, name: value})
-
-
 @dataclass(frozen=True, kw_only=True)
 class CallContext:
     """Whom a call is for, and what else the application told the library of it.
 
     Attributes:
         identity: Ids the library knows: keys of ``Identity``.
-        authenticates: A user among these ids was authenticated by a server: what is called inside of it, with arguments
-            that clients may have given, does not say otherwise.
+        authenticates: A server authenticated the user among these ids: arguments of calls inside do not say otherwise.
         metadata: Further facts about the call; ``op.extras["metadata"]``.
         config: The configuration for the call; ``op.extras["config"]``.
     """
@@ -228,37 +110,6 @@ class CallContext:
     authenticates: bool = False
     metadata: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None
     config: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Streaming:
-    """How results that are streams are read.
-
-    Attributes:
-        chunks: Makes the ``Chunks`` of a stream; ``None`` if those of the ``body`` are all there are.
-        stream_of: ``"sync"``, ``"async"`` or ``""``: which kind of stream a result is, if not every result is one.
-        answer_chunks: The library's own chunks for a value that a hook answered with instead of a stream.
-        hands_out: For a library that returns an object of its own at once, in which the call begins when its stream is
-            read: makes what hands it out, of the function and its call; see ``HandsOut``.
-        texts: How the text in a stream's chunks is read and rewritten as they pass; ``None`` if a stream must be held
-            back as a whole for hooks to decide about it.
-        body: The body of a result that ``stream_of`` calls a stream, if the result holds unread content.
-        ends: With what a stream's operation ends.
-        opaque: The stream runs no application code, so no context is attached around its steps.
-    """
-
-    chunks: Callable[[Any, Args, Kwargs], Chunks] | None = None
-    stream_of: Callable[[Any], str] | None = None
-    answer_chunks: Callable[[Any, Args, Kwargs, Any], Iterable[Any]] | None = None
-    hands_out: Callable[[Callable[..., Any], Any, Args, Kwargs], HandsOut] | None = None
-    texts: Texts | None = None
-    body: Callable[[Any, Args, Kwargs, Any], Body | None] | None = None
-    ends: Ending = "exhausted"
-    opaque: bool = False
-
-
-UNREAD = Streaming()
-"""For streams whose chunks are not read."""
 
 
 class Described(NamedTuple):
@@ -285,8 +136,7 @@ class Adapter:
         start: Attributes known before the call; ``None`` means "this is no operation, pass through".
         watch: What ``start`` depends on, as a hashable value: calls with equal values are described once. ``None`` for
             a call that is not like others.
-        vary: Adds start attributes that ``watch`` does not cover; returns whether it has added any
-            that may have to be made encodable.
+        vary: Adds start attributes that ``watch`` does not cover; returns whether any may have to be made encodable.
         response: End attributes and usage of a result.
         source: How certain the counts are that it reads: those of a client are in the provider's bytes.
         mark: Returns an id of a result's content, which shows whether another call already produced it.

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from operator import is_
 from typing import Any
 
-from spanhook.model.adapter import Args, Attributes, Coerced, Kwargs
+from spanhook.model.adapter import Coerced
+from spanhook.model.arguments import Args, Attributes, Kwargs
 from spanhook.model.copying import copied
 from spanhook.model.request import Change, Request
 

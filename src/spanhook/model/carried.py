@@ -7,7 +7,8 @@ from typing import Any, Self, cast
 
 from spanhook.diagnostics import internal
 from spanhook.model._current import current_record
-from spanhook.model.adapter import Adapter, Args, Kwargs
+from spanhook.model.adapter import Adapter
+from spanhook.model.arguments import Args, Kwargs
 from spanhook.model.record import Record
 
 Carried = list[str | None]

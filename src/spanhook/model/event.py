@@ -7,7 +7,7 @@ from typing import Any, Literal
 from spanhook.model import _payload
 from spanhook.model._clock import clock
 from spanhook.model._later import resolved
-from spanhook.model.adapter import Args, Kwargs
+from spanhook.model.arguments import Args, Kwargs
 from spanhook.model.copying import held
 from spanhook.model.delegation import DELEGATION
 from spanhook.model.event_names import alias_of

@@ -2,7 +2,7 @@
 
 from typing import final
 
-from spanhook.model.adapter import Chunks
+from spanhook.model.streaming import Chunks
 from spanhook.model.usage import Source, Usage
 
 

@@ -13,7 +13,7 @@ from spanhook.errors import HookError, SealedError
 from spanhook.model._kinds import REPLACEABLE
 from spanhook.model._rewriting import Rewritten, rewritten
 from spanhook.model._view import View
-from spanhook.model.adapter import Args, Kwargs
+from spanhook.model.arguments import Args, Kwargs
 from spanhook.model.encoding import exact_text
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message

@@ -8,8 +8,9 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from spanhook.model.adapter import Adapter, Args
+from spanhook.model.adapter import Adapter
 from spanhook.model.admission import Runs
+from spanhook.model.arguments import Args
 
 
 @dataclass(frozen=True, kw_only=True)

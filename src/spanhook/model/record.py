@@ -18,12 +18,14 @@ from spanhook.model._clock import clock
 from spanhook.model._end import End
 from spanhook.model._later import Later
 from spanhook.model._rewriting import Rewritten
-from spanhook.model.adapter import Adapter, Args, Attributes, Kwargs, Withheld
+from spanhook.model.adapter import Adapter
+from spanhook.model.arguments import Args, Attributes, Kwargs
 from spanhook.model.decision import DecisionRecord
 from spanhook.model.encoding import encodable, exact_text, make_encodable
 from spanhook.model.identity import NOBODY, Identity, identity_of
 from spanhook.model.layer_count import LayerCount
 from spanhook.model.request import Request
+from spanhook.model.streaming import Withheld
 from spanhook.model.usage import Leaves, Usage
 from spanhook.semconv import Coverage, Kind, Phase, Status
 

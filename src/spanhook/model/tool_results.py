@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from spanhook import semconv
 from spanhook.diagnostics import log
 from spanhook.fork import after_fork
-from spanhook.model.adapter import Attributes
+from spanhook.model.arguments import Attributes
 from spanhook.model.encoding import exact_text
 
 OTHER = "_other"
