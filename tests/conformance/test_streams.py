@@ -697,3 +697,16 @@ def test_events_of_the_third_version_end_with_the_last_of_them(how: str, hooks: 
             assert op.usage.total_tokens == 28
     finally:
         gc.enable()
+
+
+@pytest.mark.skipif(not hasattr(ScriptedChat, "stream_events"), reason="LangChain 1.0 has no third version of events")
+@pytest.mark.parametrize("phase", ["before", "after"])
+def test_events_of_an_answer_are_those_of_the_message_that_the_stream_names(phase: str) -> None:
+    answering = Hooks()
+    register = answering.before("llm.call") if phase == "before" else answering.after("llm.call", stream="buffer")
+    register(lambda op: op.respond("instead"))
+    with recorder(answering):
+        stream: Any = ScriptedChat(body=Body()).stream_events("hi", version="v3")
+        [start, *_] = list(stream)
+    assert start["id"] == stream.message_id == stream.output.id
+    assert stream.output.text == "instead"
