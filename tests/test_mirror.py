@@ -266,6 +266,7 @@ THROUGH = {
     "model/points": "instrument/test_wrapping",
     "model/record": "model/test_operation",
     "model/streaming": "conformance/test_streams",
+    "model/table_entry": "instrument/test_wrapping",
     "server/_requests": "server/test_guard",
     "server/budgets": "server/routes/test_budgets",
     "server/handlers": "server/routes/test_hooks",

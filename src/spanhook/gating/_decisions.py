@@ -75,12 +75,7 @@ class Verdicts:
         self._tally(self._op, bound, "allow", spent, self._op.phase)
 
     def over_budget(self, bound: Bound, used: int) -> bool:
-        """Whether the chain's budget is spent; observers are then skipped, which is recorded.
-
-        Args:
-            bound: The observer whose turn it is.
-            used: Nanoseconds that hooks have used so far.
-        """
+        """Whether ``used`` nanoseconds are the chain's budget; observers are then skipped, which is recorded."""
         budget = budget_ns()
         if used < budget:
             return False

@@ -9,12 +9,12 @@ from spanhook.diagnostics import log
 from spanhook.engine import function_driver
 from spanhook.instrument._states import BOUND, WAITING
 from spanhook.instrument._wrapping import Binding
-from spanhook.model import Args, Kwargs, shed
+from spanhook.model import Args, Kwargs, TableEntry, shed
 from spanhook.semconv import Kind
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoundFunction:
+class BoundFunction(TableEntry):
     """A function of the application.
 
     Attributes:
@@ -22,14 +22,10 @@ class BoundFunction:
         name: Its name there, or ``Class.method``.
         kind: ``tool.execute`` or ``agent.invoke``.
         label: The name of the tool or agent; the function's own unless given.
-        optional: Always false; as in ``Point``.
     """
 
-    module: str
-    name: str
     kind: Kind
     label: str = ""
-    optional: bool = False
 
     def __str__(self) -> str:
         return f"{self.module}:{self.name}"

@@ -118,6 +118,7 @@ from spanhook.model.received import as_read, same
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
 from spanhook.model.streaming import UNREAD, Body, Chunks, Framing, Streaming, Withheld
+from spanhook.model.table_entry import TableEntry
 from spanhook.model.terminal import encodable_to, harmless, is_coloured
 from spanhook.model.tool_results import ungated_tools
 from spanhook.model.tracebacks import asheds, frames, shed, sheds
@@ -207,6 +208,7 @@ __all__ = [
     "Signal",
     "Source",
     "Streaming",
+    "TableEntry",
     "Texts",
     "Turn",
     "Usage",

@@ -9,10 +9,11 @@ from spanhook.model.adapter import Coerced
 from spanhook.model.arguments import Args, Attributes, Kwargs
 from spanhook.model.copying import copied
 from spanhook.model.request import Change, Request
+from spanhook.model.table_entry import TableEntry
 
 
 @dataclass(frozen=True, kw_only=True)
-class Receiver:
+class Receiver(TableEntry):
     """A method that is the body of calls: it receives what the framework has made of their arguments.
 
     Gates look once more there, if that is not what they were shown; see ``spanhook.engine``.
@@ -28,20 +29,13 @@ class Receiver:
             with the body, a coroutine function, and ``(instance, args, kwargs)`` for it.
         returns: It is what validates: its result is what the body receives. The framework may call it several times for
             one call, and each result is looked at that differs from the last one.
-        optional: Missing in some supported versions.
     """
 
-    module: str
-    name: str
     receipt: str
     wanted: str
     overrides: bool = False
     around: str = ""
     returns: bool = False
-    optional: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.module}.{self.name}"
 
 
 def unknown(_instance: Any, _shown: Any, _args: Args, _kwargs: Kwargs) -> bool:

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from spanhook.model.table_entry import TableEntry
+
 
 @dataclass(frozen=True, kw_only=True)
-class InnerStream:
+class InnerStream(TableEntry):
     """A generator function of subclasses, from whose chunks a call sends parts to others before it returns them.
 
     Attributes:
@@ -18,22 +20,16 @@ class InnerStream:
         is_async: It is an async generator function.
     """
 
-    module: str
-    name: str
     outside: tuple[str, ...]
     wanted: str
     texts: str
     sends: str
     place: int
     is_async: bool = False
-    optional: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.module}.{self.name}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outlet:
+class Outlet(TableEntry):
     """A function through which results, or parts of them, leave before their call returns, such as one that notifies
     callbacks.
 
@@ -47,17 +43,10 @@ class Outlet:
             but not if its first argument, the callbacks, is empty: the function then does nothing, and is not called.
         is_async: It is a coroutine function.
         overrides: It is the method of subclasses that override it, present and future.
-        optional: Missing in some supported versions.
     """
 
-    module: str
-    name: str
     wanted: str
     hold: str
     around: str = ""
     is_async: bool = False
     overrides: bool = False
-    optional: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.module}.{self.name}"

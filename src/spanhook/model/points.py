@@ -11,10 +11,11 @@ from typing import Any, NamedTuple, Protocol
 from spanhook.model.adapter import Adapter
 from spanhook.model.admission import Runs
 from spanhook.model.arguments import Args
+from spanhook.model.table_entry import TableEntry
 
 
 @dataclass(frozen=True, kw_only=True)
-class Point:
+class Point(TableEntry):
     """One function of a library that is wrapped.
 
     Attributes:
@@ -38,11 +39,8 @@ class Point:
             ``module:function`` that returns an ``Arrival``.
         either: What the function is, if it is in different places in different versions: of the points that share this,
             one must be there.
-        optional: Missing in some supported versions.
     """
 
-    module: str
-    name: str
     adapter: str
     choose: str = ""
     mode: str = "sync"
@@ -53,10 +51,6 @@ class Point:
     decorator: str = ""
     arrival: str = ""
     either: str = ""
-    optional: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.module}.{self.name}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +69,7 @@ class MetaPoint(Point):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Block:
+class Block(TableEntry):
     """A function inside of whose call an operation opens and ends, where its library says so: for calls whose results
     leave otherwise than as what they return, or whose hooks need what is known only in the middle of them.
 
@@ -85,18 +79,11 @@ class Block:
         drive: Called in place of the function with ``(opening, wrapped, instance, args, kwargs)``, as
             ``module:function``; ``opening`` opens the operations, see ``Opening``.
         wanted: As in ``Point``; always unless given.
-        optional: Missing in some supported versions.
     """
 
-    module: str
-    name: str
     adapter: str
     drive: str
     wanted: str = ""
-    optional: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.module}.{self.name}"
 
 
 class Opened(Protocol):
@@ -145,7 +132,7 @@ class Opening(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lookup:
+class Lookup(TableEntry):
     """A coroutine function that looks up another one in a table of its instance, and awaits it: the operation is that
     call, whoever put the function there.
 
@@ -155,18 +142,11 @@ class Lookup:
         find: Called with ``(instance, args, kwargs)``; returns which entry is about to be called, as ``Found``, or
             ``None`` if its call is no operation, as ``module:function``.
         arrival: As in ``Point``.
-        optional: Missing in some supported versions.
     """
 
-    module: str
-    name: str
     table: str
     find: str
     arrival: str = ""
-    optional: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.module}.{self.name}"
 
 
 class Found(NamedTuple):
@@ -184,7 +164,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Held:
+class Held(TableEntry):
     """A function that the instances of a class hold in an attribute, such as that of a tool. Each call is an operation.
 
     The class keeps its attributes in a ``__dict__``.
@@ -196,23 +176,16 @@ class Held:
         choose: As in ``Point``.
         methods: Names of the methods that are operations, if the attribute holds an object with methods.
         awaited: Whether those who call a plain function on an event loop await its result.
-        optional: Missing in some supported versions.
     """
 
-    module: str
-    name: str
     adapter: str
     choose: str = ""
     methods: tuple[str, ...] = ()
     awaited: bool = True
-    optional: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.module}.{self.name}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Signal:
+class Signal(TableEntry):
     """A function that is only listened to, or called with changed arguments.
 
     Attributes:
@@ -222,31 +195,18 @@ class Signal:
         before: Called with ``(instance, args, kwargs)``; returns the arguments for the call.
     """
 
-    module: str
-    name: str
     after: str = ""
     before: str = ""
-    optional: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.module}.{self.name}"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attempts:
+class Attempts(TableEntry):
     """A function that makes calls until one succeeds, such as one that retries, or falls back to other models. It is no
     operation, but each of its attempts may be one: if that is refused, no other attempt takes its place.
 
     Attributes:
         module, name: The function, as in ``Point``.
         layer: The layer of the operations that are its attempts.
-        optional: Missing in some supported versions.
     """
 
-    module: str
-    name: str
     layer: str
-    optional: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.module}.{self.name}"
