@@ -351,6 +351,21 @@ def test_a_failing_filter_is_a_failing_hook(mode: str) -> None:
     assert library.calls == []
 
 
+def test_a_filter_that_fails_is_not_asked_once_more(mode: str) -> None:
+    hooks, asked = Hooks(), list[str]()
+
+    def when(op: Operation) -> bool:
+        asked.append(op.phase)
+        if len(asked) == 1:
+            raise ValueError("not now")
+        return False
+
+    hooks.before("llm.call", when=when, name="closed")(lambda op: None)
+    with stubbed(hooks) as (library, _), pytest.raises(Reject, match="hook 'closed' failed"):
+        use(library, mode, "x")
+    assert (asked, library.calls) == (["pre"], [])
+
+
 def test_observers_change_nothing(mode: str, caplog: pytest.LogCaptureFixture) -> None:
     hooks = Hooks()
 

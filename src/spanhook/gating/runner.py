@@ -2,8 +2,7 @@
 
 ``enter`` runs those before the call, ``leave`` resumes those that wait around it, ``observe`` runs those after it. Each
 runs hooks inline as long as they let the operation pass; where one waits, decides or fails, it returns a coroutine that
-goes on from there. How far it has come is in the runner, so after an interrupt others call the same methods, and
-nothing runs twice.
+goes on from there. The runner knows how far it has come: after an interrupt others go on, and nothing runs twice.
 """
 
 from collections.abc import Awaitable, Callable
@@ -74,12 +73,13 @@ class Runner(Observing):
         current.set(self)
         try:
             started = now()
-            for index, bound, function, slot, limit, selective, generates in plan.fast:
+            for index, bound, function, slot, limit, selective, generates in plan.fast:  # noqa: B007 - `finally` reads it
                 if selective:
                     try:
                         wanted = bound.matches(op)
-                    except Exception:
-                        index -= 1  # noqa: PLW2901 - it is asked once more where its failure is recorded
+                    except Exception as failure:
+                        self._skipped = (*self._skipped, bound)
+                        self.verdicts.failed(bound, failure, 0)
                         return self._enter()
                     if not wanted:
                         self._skipped = (*self._skipped, bound)

@@ -9,7 +9,7 @@ from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import CachePolicy
 
-from spanhook import Hooks, Operation, Reject
+from spanhook import Hooks, Operation, Reject, operation
 from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body
 from spanhook.testing import recorder
@@ -118,3 +118,11 @@ def test_a_hit_asks_no_hook() -> None:
         kept = ask("invoke", graph(body, cache))
     with recorder(deciding("refuses")):
         assert ask("invoke", graph(body, cache)) == kept
+
+
+def test_an_application_may_ask_a_cache_of_its_own_for_what_can_be_read_only_once() -> None:
+    cache, key = InMemoryCache[Any](), (("mine",), "k")
+    cache.set({key: (1, None)})
+    keys: Any = iter([key])
+    with recorder(Hooks()), operation("agent.invoke", "a"):
+        assert cache.get(keys) == {key: 1}

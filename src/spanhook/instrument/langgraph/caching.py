@@ -3,7 +3,7 @@
 A hit runs no node, so it would give to everybody what hooks have decided for one caller.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 from weakref import ref
 
@@ -19,9 +19,9 @@ cache is written by a thread without any context.
 
 def reads(_read: Callable[..., Any], args: Args, kwargs: Kwargs) -> bool:
     """A run asks for keys: remember which. Nothing is held back."""
-    op = current_record()
-    if op is not None:
-        _requested.setdefault(ref(op.root, _forget), set()).update(first(args, kwargs, "keys"))
+    op, keys = current_record(), first(args, kwargs, "keys")
+    if op is not None and isinstance(keys, Collection):  # an application's own might be read only once
+        _requested.setdefault(ref(op.root, _forget), set()).update(keys)
     return False
 
 
