@@ -154,6 +154,16 @@ def test_a_call_that_cannot_be_watched_is_described_by_itself(monkeypatch: pytes
     assert not adapter.known
 
 
+def test_a_call_whose_description_cannot_be_exported_is_gated_as_one_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(list[int]):
+        def __iter__(self) -> Any:
+            raise ZeroDivisionError
+
+    monkeypatch.setattr(internal, "fatal", False)
+    adapter = Adapter(kind="llm.call", start=lambda *given: {semconv.GEN_AI_REQUEST_MODEL: Broken()})
+    assert described(adapter, None, (), {}) == ({}, True, None)
+
+
 def _itself(instance: Any, _args: Any, _kwargs: Any) -> Any:
     return instance
 

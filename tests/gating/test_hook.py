@@ -366,6 +366,27 @@ def test_a_filter_that_fails_is_not_asked_once_more(mode: str) -> None:
     assert (asked, library.calls) == (["pre"], [])
 
 
+@pytest.mark.parametrize("form", ["before", "around", "after"])
+@pytest.mark.parametrize("first", [None, "waits"])
+def test_a_filter_that_cancels_what_nobody_cancelled_is_a_failing_hook(mode: str, form: str, first: str | None) -> None:
+    hooks = Hooks()
+
+    async def waits(op: Operation) -> None:
+        """After it, no hook runs inline."""
+
+    def when(op: Operation) -> bool:
+        raise asyncio.CancelledError
+
+    for one in ("before", "after") if first else ():
+        getattr(hooks, one)("llm.call", priority=0)(waits)
+    getattr(hooks, form)("llm.call", when=when, name="closed", fail_mode="closed")(
+        passing if form == "around" else lambda op: None
+    )
+    with stubbed(hooks) as (library, _), pytest.raises(Reject, match="hook 'closed' failed"):
+        use(library, mode, "x")
+    assert library.calls == (["x"] if form == "after" else [])
+
+
 def test_observers_change_nothing(mode: str, caplog: pytest.LogCaptureFixture) -> None:
     hooks = Hooks()
 

@@ -13,11 +13,13 @@ _MOST = 256
 """How many descriptions are kept for an adapter."""
 
 
-def described(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Attributes, bool, str] | None:
+def described(
+    adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs
+) -> tuple[Attributes, bool, str | None] | None:
     """What a call is: its own attributes, whether the SDK accepts them as they are, and the name of its span.
 
     Returns:
-        ``None`` if it is no operation. The name is empty if it cannot be described: any call is gated.
+        ``None`` if it is no operation. The name is ``None`` if it cannot be described: any call is gated.
     """
     known = None
     try:
@@ -38,12 +40,12 @@ def described(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> tu
             return None
         if adapter.vary is not None and adapter.vary(attributes, instance, args, kwargs):
             known = None
+        if known is not None:
+            return attributes, known.plain, known.name
+        return attributes, make_encodable(attributes), naming(adapter, attributes)
     except Exception as error:
         internal.report("extract.start", error)
-        return {}, True, ""
-    if known is not None:
-        return attributes, known.plain, known.name
-    return attributes, make_encodable(attributes), naming(adapter, attributes)
+        return {}, True, None
 
 
 def _remembered(adapter: Adapter, key: Any, instance: Any, args: Args, kwargs: Kwargs) -> Described | None:

@@ -69,7 +69,7 @@ def begin(
             return transport
     op = Record(adapter, attributes, instance, args, kwargs, parent, ambient.get(), before, clock.now(), held)
     begun.any = True
-    if not name:
+    if name is None:
         op.undescribed, name = True, naming(adapter, attributes)
     if plan is not None:
         _hook(op, plan)

@@ -60,11 +60,15 @@ class Asking(Pieces):
         current.set(self)
         try:
             return bound.matches(self.op)
-        except Exception as error:
-            self.verdicts.failed(bound, error, 0)
+        except BaseException as error:
+            self.unmatched(bound, error)
             return False
         finally:
             current.set(held)
+
+    def unmatched(self, bound: Bound, error: BaseException) -> None:
+        """The hook's filters have raised ``error``, and so has the hook."""
+        self.verdicts.failed(bound, meant(error), 0)
 
     async def ask(self, bound: Bound, *, again: bool = False) -> None:
         """Run a gate of any form that does not wait around the call."""

@@ -77,9 +77,9 @@ class Runner(Observing):
                 if selective:
                     try:
                         wanted = bound.matches(op)
-                    except Exception as failure:
+                    except BaseException as failure:
                         self._skipped = (*self._skipped, bound)
-                        self.verdicts.failed(bound, failure, 0)
+                        self.unmatched(bound, failure)
                         return self._enter()
                     if not wanted:
                         self._skipped = (*self._skipped, bound)
