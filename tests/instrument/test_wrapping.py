@@ -149,6 +149,17 @@ def test_what_was_kept_is_called_as_before(name: str, keep: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_only_what_is_read_from_an_instance_is_a_method(name: str) -> None:
+    def found() -> tuple[bool, bool, bool]:
+        read: Any = getattr(Base, name)
+        return hasattr(read, "__func__"), hasattr(read, "__self__"), hasattr(getattr(Base(), name), "__func__")
+
+    before = found()
+    with bound():
+        assert found() == before == (False, False, True)
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_wrong_arguments_are_told_as_before(name: str) -> None:
     kept = getattr(Base(), name)
 
