@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from spanhook.engine import registry
 from spanhook.gating import Registry
 from spanhook.model import Record, current
 
@@ -22,6 +23,11 @@ Write = Callable[[bool], Any]
 def always(_hooks: Registry) -> bool:
     """Whichever hooks are active now: a call that is under way keeps those that it began with."""
     return True
+
+
+def hooked() -> bool:
+    """Whether any hooks are active."""
+    return bool(registry.plans or registry.outer)
 
 
 def hold(write: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:

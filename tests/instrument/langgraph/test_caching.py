@@ -1,6 +1,8 @@
 """The cache of nodes, which keeps nothing of a run in which hooks have changed something."""
 
 import asyncio
+import gc
+import threading
 from typing import Any, NotRequired, TypedDict
 
 import pytest
@@ -12,6 +14,8 @@ from langgraph.types import CachePolicy
 from spanhook import Hooks, Operation, Reject, operation
 from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat
 from spanhook.cli.conformance.subject import Body
+from spanhook.concurrency import reaper
+from spanhook.instrument.langgraph import caching
 from spanhook.testing import recorder
 
 
@@ -126,3 +130,49 @@ def test_an_application_may_ask_a_cache_of_its_own_for_what_can_be_read_only_onc
     keys: Any = iter([key])
     with recorder(Hooks()), operation("agent.invoke", "a"):
         assert cache.get(keys) == {key: 1}
+
+
+def test_of_a_graph_that_has_run_nothing_is_kept_although_what_encloses_it_goes_on() -> None:
+    cache, before = InMemoryCache[Any](), set(caching._requested)
+    with recorder(deciding("looks")) as seen, operation("job", "many"):
+        for _ in range(3):
+            ask("invoke", graph(Body(), cache))
+            seen.operations.clear()
+        gc.collect()
+        assert before.issuperset(caching._requested)
+    assert len(cache._cache) == 1
+
+
+@pytest.mark.parametrize("does", ["replaces", "refuses"])
+def test_a_run_that_hooks_have_changed_keeps_no_other_from_the_cache_once_it_has_ended(does: str) -> None:
+    cache = InMemoryCache[Any]()
+    with recorder(deciding(does)) as changed:
+        ask("invoke", graph(Body(), cache))
+    with recorder(deciding("looks")):
+        ask("invoke", graph(Body(), cache))
+    assert len(cache._cache) == 1
+    assert changed.operations  # which are there
+
+
+@pytest.mark.parametrize("hooked", [True, False])
+def test_what_goes_on_after_a_stream_was_dropped_is_not_kept_if_there_are_hooks(hooked: bool) -> None:
+    cache, dropped = InMemoryCache[Any](), threading.Event()
+
+    def late(_state: State) -> dict[str, str]:
+        assert dropped.wait(60)
+        return {"value": str(ScriptedChat(body=Body()).invoke("hi").content)}
+
+    made: Any = StateGraph(State)
+    made.add_node("late", late, cache_policy=CachePolicy())
+    made.add_node("beside", lambda _state: {"other": "x"})
+    for name in ("late", "beside"):
+        made.add_edge(START, name)
+        made.add_edge(name, END)
+    with recorder(deciding("replaces") if hooked else None):
+        stream = made.compile(cache=cache).stream({"value": "hi"}, stream_mode="updates")
+        assert next(stream) == {"beside": {"other": "x"}}
+        threading.Timer(0.05, dropped.set).start()
+        del stream
+        gc.collect()
+        assert reaper.drain(60.0)
+    assert len(cache._cache) == (0 if hooked else 1)
