@@ -1,6 +1,6 @@
 """Ways of calling, and what a check finds out about one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -72,7 +72,21 @@ class Wrong(Exception):
 
 
 def operations_of(way: Way, seen: Recorder) -> list[Operation]:
-    return [op for op in seen.operations if op.kind == way.subject.kind]
+    return of_kind(way, seen.operations)
+
+
+def ended(seen: Recorder, since: int) -> list[Operation]:
+    """What was recorded since there were so many operations, once all that a call leaves behind has ended.
+
+    To instrument takes longer than most calls, so a check makes several in a row where the same hooks are active.
+    """
+    assert seen.spans is not None  # reading them waits
+    return seen.operations[since:]
+
+
+def of_kind(way: Way, operations: Iterable[Operation]) -> list[Operation]:
+    """Those of the kind that a way of calling creates."""
+    return [op for op in operations if op.kind == way.subject.kind]
 
 
 def times(count: int) -> str:

@@ -5,7 +5,18 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
-from spanhook.cli.conformance.checks.cells import ANSWER, NONE, NOT_GATED, OK, PATIENCE, Cell, Way, Wrong, operations_of
+from spanhook.cli.conformance.checks.cells import (
+    ANSWER,
+    NONE,
+    NOT_GATED,
+    OK,
+    PATIENCE,
+    Cell,
+    Way,
+    Wrong,
+    ended,
+    operations_of,
+)
 from spanhook.cli.conformance.checks.refusing import refuse
 from spanhook.cli.conformance.subject import PLANTED, STREAMED, Body, settle
 from spanhook.errors import Reject
@@ -126,13 +137,21 @@ def callbacks(way: Way) -> Cell:
     subject = way.subject
     if not subject.said or subject.listeners is None:
         return NONE
-    for decide in (_replace, refuse):
-        for listening in subject.listeners(subject, way.name):
-            hooks, body = Hooks(), Body()
-            hooks.after(subject.kind, stream="buffer", priority=50, timeout=PATIENCE, name="decide")(decide)
-            call = way.take(subject.make(body))
-            with recorder(hooks), listening as heard, suppress(Reject):
+    hooks, decisions = Hooks(), [_replace]
+
+    @hooks.after(subject.kind, stream="buffer", priority=50, timeout=PATIENCE, name="decide")
+    def decided(op: Operation) -> None:
+        decisions[-1](op)
+
+    turns = [(decide, one) for decide in (_replace, refuse) for one in subject.listeners(subject, way.name)]
+    calls = [way.take(subject.make(Body())) for _ in turns]
+    with recorder(hooks) as seen:
+        for (decide, listening), call in zip(turns, calls, strict=True):
+            decisions.append(decide)
+            since = len(seen.operations)
+            with listening as heard, suppress(Reject):
                 settle(call())
+            ended(seen, since)
             told = repr(heard.results)
             if leaked := [word for word in subject.said.split() if word in told]:
                 raise Wrong(f"a hook {_DID[decide]} the output, and callbacks got {' '.join(leaked)!r}")

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 
-from spanhook.cli.conformance.checks.cells import NONE, OK, Cell, Way, Wrong, brief, operations_of
+from spanhook.cli.conformance.checks.cells import NONE, OK, Cell, Way, Wrong, brief, of_kind, operations_of
 from spanhook.cli.conformance.checks.watching import tokens_in, unhooked, unwatched, watch
 from spanhook.cli.conformance.subject import PLANTED, Body, settle
 from spanhook.model import Operation
 from spanhook.settings import Settings
-from spanhook.testing import Recorder, recorder
+from spanhook.testing import recorder
 
 
 def allowed(way: Way) -> Cell:
@@ -17,7 +17,7 @@ def allowed(way: Way) -> Cell:
         raise Wrong(f"without spanhook the caller gets {brief(repr(expected))}, with it {brief(repr(watched.found))}")
     if not watched.runs:
         raise Wrong("hooks allowed it, and the call was not made")
-    if decided := [decision.decision for op in watched.seen.operations for decision in op.decisions]:
+    if decided := [decision.decision for op in watched.operations for decision in op.decisions]:
         raise Wrong(f"hooks allowed it, and {', '.join(decided)} was recorded")
     if (found := unwatched(way).found) != expected:
         raise Wrong(f"without hooks the caller gets {brief(repr(found))}, without spanhook {brief(repr(expected))}")
@@ -31,17 +31,17 @@ def once(way: Way) -> Cell:
         raise watched.error
     if watched.stays:
         raise Wrong("the call has ended, and its operation is still current")
-    expect_once(way, watched.seen, watched.passes)
+    expect_once(way, watched.operations, watched.passes)
     return Cell(OK)
 
 
-def expect_once(way: Way, seen: Recorder, passes: dict[str, int]) -> None:
+def expect_once(way: Way, operations: Iterable[Operation], passes: dict[str, int]) -> None:
     """Check that each call was one operation.
 
     Raises:
         Wrong: It was not.
     """
-    mine = operations_of(way, seen)
+    mine = of_kind(way, operations)
     found = {"operations": len(mine), **{f"runs of {phase} hooks": count for phase, count in passes.items()}}
     wrong = [f"{count} {what}" for what, count in found.items() if count != way.calls]
     if wrong:

@@ -7,7 +7,18 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from spanhook.cli.conformance.checks.cells import NONE, OK, PATIENCE, Cell, Way, Wrong, brief, operations_of
+from spanhook.cli.conformance.checks.cells import (
+    NONE,
+    OK,
+    PATIENCE,
+    Cell,
+    Way,
+    Wrong,
+    brief,
+    ended,
+    of_kind,
+    operations_of,
+)
 from spanhook.cli.conformance.checks.comparing import is_awaited
 from spanhook.cli.conformance.checks.watching import unhooked, watch, watching
 from spanhook.cli.conformance.loops import run
@@ -24,7 +35,7 @@ def errors(way: Way) -> Cell:
                 f"{fault.name}: without spanhook the caller gets {brief(repr(expected))}, "
                 f"with it {brief(repr(watched.found))}"
             )
-        failed = [op for op in operations_of(way, watched.seen) if op.status == "error"]
+        failed = [op for op in of_kind(way, watched.operations) if op.status == "error"]
         if _raises(expected, fault) and not failed:
             raise Wrong(f"{fault.name}: the call failed, and its operation did not")
         told = watched.errors.count("error")
@@ -84,17 +95,18 @@ def left(way: Way) -> Cell:
     opened = way.subject.opened.get(way.name)
     if opened is None:
         return NONE
-    for closes in (True, False):
-        thing = way.subject.make(Body())
-        with recorder(watching(way)[0]) as seen:
-            run(_leave(opened, thing, closes=closes))
+    things = [way.subject.make(Body()) for _ in range(2)]
+    with recorder(watching(way)[0]) as seen:
+        for closes in (True, False):
+            since = len(seen.operations)
+            run(_leave(opened, things.pop(), closes=closes))
             gc.collect()
-        found = [op.status for op in operations_of(way, seen)]
-        if found != ["abandoned"]:
-            did = "closed" if closes else "dropped"
-            raise Wrong(
-                f"the stream was {did} after its first chunk, and its status is {', '.join(found) or 'unknown'}"
-            )
+            found = [op.status for op in of_kind(way, ended(seen, since))]
+            if found != ["abandoned"]:
+                did = "closed" if closes else "dropped"
+                raise Wrong(
+                    f"the stream was {did} after its first chunk, and its status is {', '.join(found) or 'unknown'}"
+                )
     return Cell(OK)
 
 

@@ -1,10 +1,22 @@
 """Checks of refusals: what hooks of any form refuse, or do not allow in time, is not made."""
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
-from spanhook.cli.conformance.checks.cells import OK, PATIENCE, Cell, Way, Wrong, brief, operations_of, times
+from spanhook.cli.conformance.checks.cells import (
+    OK,
+    PATIENCE,
+    Cell,
+    Way,
+    Wrong,
+    brief,
+    ended,
+    of_kind,
+    operations_of,
+    times,
+)
 from spanhook.cli.conformance.checks.comparing import outcome
 from spanhook.cli.conformance.checks.exporting import without_backend
 from spanhook.cli.conformance.checks.watching import unhooked
@@ -81,32 +93,46 @@ def _expect_refused(way: Way, recording: AbstractContextManager[Recorder], statu
     body = Body()
     call = way.take(way.subject.make(body))
     with recording as seen:
-        try:
-            result = settle(call())
-        except Reject as error:
-            if error.status_code != status:
-                raise Wrong(f"the caller got {error!r}, which is not what the hook raised") from None
-        else:
-            if way.subject.raises and not body.runs:
-                raise Wrong(f"a hook refused it, and the caller got {brief(repr(result))}")
+        expect_refusal(way, call, body, seen, status)
+    return seen
+
+
+def expect_refusal(
+    way: Way, call: Callable[[], Any], body: Body, seen: Recorder, status: int = STATUS
+) -> list[Operation]:
+    """Make a call that active hooks refuse; returns its operations.
+
+    Raises:
+        Wrong: It was made, or the caller was not told, or no hook was asked.
+    """
+    since = len(seen.operations)
+    try:
+        result = settle(call())
+    except Reject as error:
+        if error.status_code != status:
+            raise Wrong(f"the caller got {error!r}, which is not what the hook raised") from None
+    else:
+        if way.subject.raises and not body.runs:
+            raise Wrong(f"a hook refused it, and the caller got {brief(repr(result))}")
+    mine = of_kind(way, ended(seen, since))
     if body.runs:
         raise Wrong(f"a hook refused it, and the call was made{times(body.runs)}")
-    mine = operations_of(way, seen)
     if not any(op.status == "rejected" for op in mine):
         raise Wrong("no hook was asked")
     rejected = [op for op in mine if op.status == "rejected"]
     if not all(any(one.decision in ("reject", "timeout") for one in op.decisions) for op in rejected):
         raise Wrong("a hook refused it, and that is not on its operation")
-    return seen
+    return rejected
 
 
 def asynchronous(way: Way) -> Cell:
     """Async hooks run before, around and after the call, and can refuse it."""
     hooks, passes = Hooks(), dict.fromkeys(("before", "around", "after"), 0)
+    refuses = False
 
     @hooks.before(way.subject.kind, timeout=PATIENCE)
-    async def before(_op: Operation) -> None:
-        await asyncio.sleep(0)
+    async def before(op: Operation) -> None:
+        await (arefuse(op) if refuses else asyncio.sleep(0))
         passes["before"] += 1
 
     @hooks.around(way.subject.kind, timeout=PATIENCE)
@@ -119,15 +145,16 @@ def asynchronous(way: Way) -> Cell:
         await asyncio.sleep(0)
         passes["after"] += 1
 
-    call = way.take(way.subject.make(Body()))
-    with recorder(hooks):
+    body = Body()
+    call, refused_call = (way.take(way.subject.make(one)) for one in (Body(), body))
+    with recorder(hooks) as seen:
         settle(call())
-    for form, count in passes.items():
-        if count != way.calls:
-            raise Wrong(f"an async hook {form} the call ran {count} times; calls: {way.calls}")
-    refusal = Hooks()
-    refusal.before(way.subject.kind, timeout=PATIENCE, name="refuse")(arefuse)
-    expect_refused(way, refusal)
+        ended(seen, 0)
+        for form, count in passes.items():
+            if count != way.calls:
+                raise Wrong(f"an async hook {form} the call ran {count} times; calls: {way.calls}")
+        refuses = True
+        expect_refusal(way, refused_call, body, seen)
     return Cell(OK)
 
 

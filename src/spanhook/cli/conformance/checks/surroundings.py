@@ -10,14 +10,26 @@ from typing import Any
 
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
-from spanhook.cli.conformance.checks.cells import NONE, OK, Cell, Way, Wrong, operations_of, times
+from spanhook.cli.conformance.checks.cells import (
+    NONE,
+    OK,
+    PATIENCE,
+    Cell,
+    Way,
+    Wrong,
+    ended,
+    of_kind,
+    operations_of,
+    times,
+)
 from spanhook.cli.conformance.checks.comparing import outcome
 from spanhook.cli.conformance.checks.counting import expect_once, expect_tokens
-from spanhook.cli.conformance.checks.refusing import STATUS, expect_refused, refused, refusing
+from spanhook.cli.conformance.checks.refusing import STATUS, expect_refusal, refuse, refused, refusing
 from spanhook.cli.conformance.checks.watching import tokens_in, unhooked, watch, watching
 from spanhook.cli.conformance.subject import Body, settle
 from spanhook.errors import Reject
 from spanhook.instrument import INSTRUMENTORS
+from spanhook.model import Operation
 from spanhook.testing import recorder
 
 _DISABLED = "OTEL_SDK_DISABLED"
@@ -25,20 +37,46 @@ _DISABLED = "OTEL_SDK_DISABLED"
 
 def unsampled(way: Way) -> Cell:
     """If no span is sampled, refusals stand, and calls, decisions and tokens are counted."""
-    seen = expect_refused(way, refusing(way), sampler=ALWAYS_OFF)
-    rejected = [op for op in operations_of(way, seen) if op.status == "rejected"]
-    decided = [event for event in seen.events if event["name"] == "spanhook.decision"]
-    if len(decided) != len(rejected):
-        raise Wrong(f"{len(rejected)} calls were refused, and there are {len(decided)} events of that")
-    hooks, passes = watching(way)
-    body = Body()
-    call = way.take(way.subject.make(body))
-    with recorder(hooks, sampler=ALWAYS_OFF) as seen:
-        settle(call())
+    calls, turn = _Calls(way), _Turn(way)
+    with recorder(turn.hooks, sampler=ALWAYS_OFF) as seen:
+        rejected = expect_refusal(way, calls.refused, calls.unmade, seen)
+        decided = [event for event in seen.events if event["name"] == "spanhook.decision"]
+        if len(decided) != len(rejected):
+            raise Wrong(f"{len(rejected)} calls were refused, and there are {len(decided)} events of that")
+        since = len(seen.operations)
+        turn.let_pass()
+        settle(calls.passed())
+        operations = ended(seen, since)
         tokens = tokens_in(seen)
-    expect_once(way, seen, passes)
-    expect_tokens(operations_of(way, seen), body.tokens, tokens)
+    expect_once(way, operations, turn.passes)
+    expect_tokens(of_kind(way, operations), calls.made.tokens, tokens)
     return Cell(OK)
+
+
+class _Calls:
+    """Two calls of a way, with references that are taken before hooks are active: one to refuse, one to make."""
+
+    def __init__(self, way: Way) -> None:
+        self.unmade, self.made = Body(), Body()
+        self.refused, self.passed = (way.take(way.subject.make(body)) for body in (self.unmade, self.made))
+
+
+class _Turn:
+    """Hooks that refuse, until they only look."""
+
+    def __init__(self, way: Way) -> None:
+        self.hooks, self.passes = watching(way)
+        self._refuses = True
+        self.hooks.before(way.subject.kind, timeout=PATIENCE, name="refuse")(self._refuse)
+
+    def _refuse(self, op: Operation) -> None:
+        if self._refuses:
+            refuse(op)
+
+    def let_pass(self) -> None:
+        """Refuse no more, and count anew."""
+        self._refuses = False
+        self.passes.update(dict.fromkeys(self.passes, 0))
 
 
 def disabled(way: Way) -> Cell:
@@ -46,13 +84,15 @@ def disabled(way: Way) -> Cell:
     before = os.environ.get(_DISABLED)
     os.environ[_DISABLED] = "true"
     try:
-        expect_refused(way, refusing(way))
         expected = unhooked(way)
-        hooks, passes = watching(way)
-        call = way.take(way.subject.make(Body()))
-        with recorder(hooks) as seen:
-            found = outcome(call)
-        expect_once(way, seen, passes)
+        calls, turn = _Calls(way), _Turn(way)
+        with recorder(turn.hooks) as seen:
+            expect_refusal(way, calls.refused, calls.unmade, seen)
+            since = len(seen.operations)
+            turn.let_pass()
+            found = outcome(calls.passed)
+            operations = ended(seen, since)
+        expect_once(way, operations, turn.passes)
     finally:
         if before is None:
             del os.environ[_DISABLED]
@@ -118,7 +158,7 @@ def foreign(way: Way) -> Cell:
                 if passes is None and body.runs:
                     raise Wrong(f"a hook refused it, and the call was made{times(body.runs)}")
                 if passes is not None:
-                    expect_once(way, seen, passes)
+                    expect_once(way, seen.operations, passes)
                     expect_tokens(operations_of(way, seen), body.tokens, tokens)
             except Wrong as wrong:
                 raise Wrong(f"beside {other.name}: {wrong}") from None

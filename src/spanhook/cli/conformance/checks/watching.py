@@ -1,11 +1,11 @@
 """Calls that hooks look at and let pass, and calls without spanhook: each is made once for all checks about it."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from spanhook import semconv
-from spanhook.cli.conformance.checks.cells import Way, operations_of
+from spanhook.cli.conformance.checks.cells import Way, ended, operations_of
 from spanhook.cli.conformance.checks.comparing import comparable, outcome, told_of
 from spanhook.cli.conformance.checks.exporting import without_backend
 from spanhook.cli.conformance.subject import Body, Fault, settle
@@ -89,8 +89,8 @@ class Watched:
         runs: How often its body ran.
         passes: How often each hook ran.
         stays: Whether its operation was still current when it had ended.
-        seen: What was recorded.
-        shown: All of its telemetry as text, read at once.
+        operations: What was recorded of it, and of what is around it.
+        shown: All telemetry of the calls that were made in a row, as text.
         errors: The status of each operation whose error reached the hooks.
     """
 
@@ -99,19 +99,24 @@ class Watched:
     runs: int
     passes: dict[str, int]
     stays: bool
-    seen: Recorder
+    operations: list[Operation]
     shown: str
     errors: list[str]
 
 
 def watch(way: Way, fault: Fault | None = None) -> Watched:
-    """Make a call that hooks look at and let pass; if nothing goes wrong, an exporter's backend is down beside it."""
+    """Make a call that hooks look at and let pass.
+
+    If nothing goes wrong, an exporter's backend is down beside it. Calls with faults are made in a row, once for all.
+    """
     if ("watched", fault) not in way.memory:
-        way.memory["watched", fault] = _watch(way, fault)
+        faults = (None,) if fault is None else way.subject.faults
+        for made, watched in zip(faults, _watch(way, faults), strict=True):
+            way.memory["watched", made] = watched
     return way.memory["watched", fault]
 
 
-def _watch(way: Way, fault: Fault | None) -> Watched:
+def _watch(way: Way, faults: Sequence[Fault | None]) -> list[Watched]:
     hooks, passes = watching(way)
     errors: list[str] = []
 
@@ -119,14 +124,21 @@ def _watch(way: Way, fault: Fault | None) -> Watched:
     def failed(op: Operation) -> None:
         errors.append(op.status)
 
-    body, error = Body(fault=fault), None
-    call = way.take(way.subject.make(body))
-    with (without_backend if fault is None else recorder)(hooks) as seen:
-        try:
-            found = comparable(settle(call()))
-        except BaseException as raised:
-            found = told_of(raised)
-            error = raised if fault is None else None  # its traceback would keep alive what it was raised in
-    stays = current_operation() is not None
-    shown = f"{seen.tree()!r} {seen.events!r} {seen.metrics()!r}"
-    return Watched(found, error, body.runs, passes, stays, seen, shown, errors)
+    bodies = [Body(fault=fault) for fault in faults]
+    calls = [way.take(way.subject.make(body)) for body in bodies]
+    made: list[Watched] = []
+    with (without_backend if faults == (None,) else recorder)(hooks) as seen:
+        for fault, body, call in zip(faults, bodies, calls, strict=True):
+            error, before = None, len(seen.operations)
+            errors.clear()
+            passes.update(dict.fromkeys(passes, 0))
+            try:
+                found = comparable(settle(call()))
+            except BaseException as raised:
+                found = told_of(raised)
+                error = raised if fault is None else None  # its traceback would keep alive what it was raised in
+            stays = current_operation() is not None
+            operations = ended(seen, before)
+            made.append(Watched(found, error, body.runs, dict(passes), stays, operations, "", list(errors)))
+        shown = f"{seen.tree()!r} {seen.events!r} {seen.metrics()!r}"
+    return [replace(one, shown=shown) for one in made]

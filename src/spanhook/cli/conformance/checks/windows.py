@@ -5,7 +5,18 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from spanhook.cli.conformance.checks.cells import ANSWER, NONE, NOT_GATED, OK, PATIENCE, Cell, Way, Wrong, operations_of
+from spanhook.cli.conformance.checks.cells import (
+    ANSWER,
+    NONE,
+    NOT_GATED,
+    OK,
+    PATIENCE,
+    Cell,
+    Way,
+    Wrong,
+    ended,
+    of_kind,
+)
 from spanhook.cli.conformance.subject import STREAMED, Body, Subject, settle
 from spanhook.errors import Reject
 from spanhook.gating import Hook, Hooks
@@ -19,20 +30,22 @@ def windowed(way: Way) -> Cell:
     if not subject.said:
         return Cell(NOT_GATED) if subject.kind == "agent.invoke" and way.name in STREAMED else NONE
     hearing = subject.listeners or _nobody_listens
-    for decide in (_rewrite_text, _refuse_text):
-        for listening in hearing(subject, way.name):
-            hooks, body = Hooks(), Body()
-            hooks.add(Windowing(subject.kind, subject.said.split(), decide))
-            call = way.take(subject.make(body))
-            result: Any = None
-            with recorder(hooks) as seen, listening as heard, suppress(Reject):
+    hooks, hook = Hooks(), Windowing(subject.kind, subject.said.split())
+    hooks.add(hook)
+    turns = [(decide, one) for decide in (_rewrite_text, _refuse_text) for one in hearing(subject, way.name)]
+    calls = [way.take(subject.make(Body())) for _ in turns]
+    with recorder(hooks) as seen:
+        for (hook.decide, listening), call in zip(turns, calls, strict=True):
+            since, result = len(seen.operations), None
+            with listening as heard, suppress(Reject):
                 result = settle(call())
+            operations, decide = ended(seen, since), hook.decide
             told = f"{result!r} {heard.results!r}"
             if leaked := [word for word in subject.said.split() if word in told]:
                 raise Wrong(f"a hook {_DID[decide]} the text, and {' '.join(leaked)!r} got out")
             if decide is _rewrite_text and ANSWER not in told:
                 raise Wrong("a hook rewrote the text, and nobody got the rewritten one")
-            decided = {decision.decision for op in operations_of(way, seen) for decision in op.decisions}
+            decided = {decision.decision for op in of_kind(way, operations) for decision in op.decisions}
             if decided != {"replace" if decide is _rewrite_text else "reject"}:
                 raise Wrong(
                     f"a hook {_DID[decide]} the text, and this was recorded as "
@@ -55,10 +68,12 @@ def _nobody_listens(_subject: Subject, _way: str) -> Iterable[AbstractContextMan
 class Windowing(Hook):
     """A hook that sees the text of streams before it goes out, and whole results.
 
+    Attributes:
+        decide: What becomes of a text with one of the words.
+
     Args:
         kind: The kind of operation.
         words: What must not get out.
-        decide: What becomes of a text with one of them.
     """
 
     name = "window"
@@ -66,17 +81,18 @@ class Windowing(Hook):
     fail_mode = "closed"
     timeout = PATIENCE
 
-    def __init__(self, kind: str, words: list[str], decide: Callable[[str, list[str]], str]) -> None:
+    def __init__(self, kind: str, words: list[str]) -> None:
         self.kinds = (kind,)
         self.window = max(map(len, words))
-        self._words, self._decide = words, decide
+        self._words = words
+        self.decide: Callable[[str, list[str]], str] = _rewrite_text
 
     def text(self, op: Operation, text: str) -> str:
-        return self._decide(text, self._words)
+        return self.decide(text, self._words)
 
     def after(self, op: Operation) -> None:
         said = op.response.text
-        if self._decide(said, self._words) != said:
+        if self.decide(said, self._words) != said:
             op.respond(ANSWER)
 
 
