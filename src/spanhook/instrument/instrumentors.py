@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Iterable, Iterator
+from functools import cache
 
 from spanhook.errors import ConfigurationError
 from spanhook.instrument.declarations import INSTRUMENTORS, plain
@@ -57,7 +58,12 @@ def names(given: Iterable[str]) -> list[str]:
 
 def instrumentor_of(name: str) -> Instrumentor:
     """The instrumentor of one library; the library itself is not imported."""
-    module, _, attribute = INSTRUMENTORS[name].instrumentor.partition(":")
+    return _made(INSTRUMENTORS[name].instrumentor)
+
+
+@cache
+def _made(place: str) -> Instrumentor:
+    module, _, attribute = place.partition(":")
     return getattr(importlib.import_module(module), attribute)()
 
 

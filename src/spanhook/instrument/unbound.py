@@ -105,11 +105,11 @@ def named(given: Iterable[str]) -> frozenset[str]:
     Raises:
         ConfigurationError: spanhook does not know one of them.
     """
-    names: dict[str, str] = {}
-    for known in libraries():
+    wanted, names = [*given], dict[str, str]()
+    for known in libraries() if wanted else ():
         names |= dict.fromkeys((*(known.modules or ()), *known.distributions, known.library), known.library)
     found: set[str] = set()
-    for name in given:
+    for name in wanted:
         library = names.get(name.strip())
         if library is None:
             close = difflib.get_close_matches(name, names, 1)

@@ -137,7 +137,8 @@ def callbacks(way: Way) -> Cell:
     subject = way.subject
     if not subject.said or subject.listeners is None:
         return NONE
-    hooks, decisions = Hooks(), [_replace]
+    hooks = Hooks()
+    decisions: list[Callable[[Operation], None]] = [_replace]
 
     @hooks.after(subject.kind, stream="buffer", priority=50, timeout=PATIENCE, name="decide")
     def decided(op: Operation) -> None:
