@@ -368,13 +368,14 @@ def test_a_quick_report_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     quick = replace(REPORT, quick=True, ways=20)
     print_report(quick)
     last = capsys.readouterr().out.splitlines()[-1]
-    assert last == "--quick tried 5 of 20 ways of calling: two subjects of each kind, each in one way"
+    assert last == "--quick tried 5 of 20 ways of calling: one subject of each kind, in one way"
     assert [quick.as_json()[name] for name in ("quick", "ways", "exit_code")] == [True, 20, 1]
 
 
-def test_quick_takes_two_subjects_of_each_kind_and_the_ways_by_turns() -> None:
+def test_quick_takes_a_subject_of_each_kind_and_the_ways_by_turns() -> None:
     every = [
         *(Row(one, way, {}, kind="llm.call") for one in ("chat", "responses", "search") for way in ("call", "acall")),
+        *(Row(one, way, {}, kind="agent.invoke") for one in ("crew", "agent") for way in ("call", "acall")),
         Row("odd", "new", {}, "not in this version", "tool.execute"),
         Row("odd", "call", {}, kind="tool.execute"),
         Row("files", "", {}, "documented as not gated"),
@@ -382,7 +383,7 @@ def test_quick_takes_two_subjects_of_each_kind_and_the_ways_by_turns() -> None:
     ]
     assert [(row.subject, row.way) for row in quick_rows(every)] == [
         ("chat", "call"),
-        ("search", "acall"),
+        ("agent", "acall"),
         ("odd", "call"),
         ("files", ""),
         ("batches", ""),
@@ -607,7 +608,7 @@ def test_progress_on_a_terminal(folder: Folder) -> None:
     shown = rest[rest.rindex("\r\x1b[K") :]
     assert shown.startswith("\r\x1b[Kspanhook ")  # the line is cleared before the report
     assert "\x1b[32m+\x1b[0m" in shown
-    assert re.search(r"--quick tried (\d+) of \d+ ways of calling: two subjects of each kind, each in one way", shown)
+    assert re.search(r"--quick tried (\d+) of \d+ ways of calling: one subject of each kind, in one way", shown)
 
 
 @pytest.mark.slow

@@ -141,7 +141,7 @@ def load(runs: int, seed: int, concurrency: int, as_json: bool) -> int:
 
 @cli.command()
 @click.option("--library", "libraries", multiple=True, metavar="A,B", help="Check only these; default: all installed.")
-@click.option("--quick", is_flag=True, help="Try two subjects of each kind, such as tools, in one way each.")
+@click.option("--quick", is_flag=True, help="Try one subject of each kind, such as tools, in one way.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def conformance(libraries: tuple[str, ...], quick: bool, as_json: bool) -> int:
     """Check the gates against the installed versions of the libraries.

@@ -25,7 +25,7 @@ def run_conformance(libraries: Sequence[str] = (), as_json: bool = False, quick:
     Args:
         libraries: The libraries to check, by any of their names; all installed ones unless given.
         as_json: Print only one JSON document on standard output; on standard error, nothing unless it is a terminal.
-        quick: Check only two subjects of each kind, such as tools, each called in one way.
+        quick: Check only one subject of each kind, such as tools, called in one way.
 
     Returns:
         The exit code: 1 if a promise of the documentation is broken.

@@ -95,20 +95,20 @@ def rows(library: str) -> list[Row]:
 
 
 def quick_rows(every: Iterable[Row]) -> list[Row]:
-    """The first and the last subject of each kind, each called in one way, and all that is documented as not gated.
+    """One subject of each kind, called in one way, and all that is documented as not gated.
 
-    The ways are taken by turns: the first one of the first subject, the second one of the next, and so on. So sync and
-    async calls, streams and references taken before are all among the rows of most libraries.
+    Both are taken by turns: the first way of the first kind's first subject, the second way of the next kind's last
+    subject, and so on. So there are sync and async calls, streams and references taken before among all the rows, and
+    clients and servers among those of MCP.
     """
     rows_in_order = [*every]
     by_kind: dict[str, dict[str, list[Row]]] = {}
     for row in rows_in_order:
         by_kind.setdefault(row.kind or row.subject, {}).setdefault(row.subject, []).append(row)
     chosen: list[Row] = []
-    for subjects in by_kind.values():
-        ends = [*subjects.values()]
-        for ways in (ends[0], *ends[1:][-1:]):
-            possible = [row for row in ways if row.note != LACKING] or ways
-            chosen.append(possible[len(chosen) % len(possible)])
+    for number, subjects in enumerate(by_kind.values()):
+        ways = [*subjects.values()][-(number % 2)]
+        possible = [row for row in ways if row.note != LACKING] or ways
+        chosen.append(possible[number % len(possible)])
     wanted = set(map(id, chosen))
     return [row for row in rows_in_order if id(row) in wanted]

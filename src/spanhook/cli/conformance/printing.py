@@ -124,7 +124,7 @@ def _summary(report: Report, style: Style) -> str:
     text = f"{len(report.lines)} ways of calling: {', '.join(told)}; in {report.seconds:.0f} s"
     if report.quick:
         text += f"\n--quick tried {len(report.lines)} of {report.ways} ways of calling: "
-        text += "two subjects of each kind, each in one way"
+        text += "one subject of each kind, in one way"
     return style.paint(text, "red" if report.exit_code else "green")
 
 
