@@ -14,7 +14,6 @@ from spanhook.cli.conformance.checks.cells import (
     brief,
     ended,
     of_kind,
-    operations_of,
     times,
 )
 from spanhook.cli.conformance.checks.comparing import outcome
@@ -80,20 +79,20 @@ def refused(way: Way) -> Recorder:
     return found
 
 
-def expect_refused(way: Way, hooks: Hooks, status: int = STATUS, **options: Any) -> Recorder:
+def expect_refused(way: Way, hooks: Hooks) -> Recorder:
     """Make a call that hooks refuse.
 
     Raises:
         Wrong: It was made, or the caller was not told, or no hook was asked.
     """
-    return _expect_refused(way, recorder(hooks, **options), status)
+    return _expect_refused(way, recorder(hooks))
 
 
-def _expect_refused(way: Way, recording: AbstractContextManager[Recorder], status: int = STATUS) -> Recorder:
+def _expect_refused(way: Way, recording: AbstractContextManager[Recorder]) -> Recorder:
     body = Body()
     call = way.take(way.subject.make(body))
     with recording as seen:
-        expect_refusal(way, call, body, seen, status)
+        expect_refusal(way, call, body, seen)
     return seen
 
 
@@ -160,20 +159,22 @@ def asynchronous(way: Way) -> Cell:
 
 def timed(way: Way) -> Cell:
     """A gate that does not answer in time refuses the call; with ``fail_mode="open"`` it lets the call through."""
-    closed, opened = Hooks(), Hooks()
-    closed.before(way.subject.kind, timeout=_SHORT, fail_mode="closed", name="slow")(_never)
-    expect_refused(way, closed, status=504)
-    opened.before(way.subject.kind, timeout=_SHORT, fail_mode="open", name="slow")(_never)
-    expected = unhooked(way)
-    body = Body()
-    call = way.take(way.subject.make(body))
-    with recorder(opened) as seen:
+    expected, hooks = unhooked(way), Hooks()
+    hooks.before(way.subject.kind, timeout=_SHORT, fail_mode="closed", name="slow")(_never)
+    unmade, body = Body(), Body()
+    refused_call, call = (way.take(way.subject.make(one)) for one in (unmade, body))
+    with recorder(hooks) as seen:
+        expect_refusal(way, refused_call, unmade, seen, status=504)
+        hooks.remove(_never)
+        hooks.before(way.subject.kind, timeout=_SHORT, fail_mode="open", name="slow")(_never)
+        since = len(seen.operations)
         found = outcome(call)
+        operations = ended(seen, since)
     if found != expected:
         raise Wrong(f"a gate that fails open took too long, and the caller got {brief(repr(found))}")
     if not body.runs:
         raise Wrong("a gate that fails open took too long, and the call was not made")
-    told = {decision.decision for op in operations_of(way, seen) for decision in op.decisions}
+    told = {decision.decision for op in of_kind(way, operations) for decision in op.decisions}
     if told != {"timeout"}:
         raise Wrong(f"a gate took too long, and this was recorded as {', '.join(sorted(told)) or 'nothing'}")
     return Cell(OK)
