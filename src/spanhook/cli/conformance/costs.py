@@ -31,27 +31,32 @@ USUAL = Cost(40, 8, 16, 5)
 """For libraries that have not been recorded."""
 
 COSTS: dict[str, Cost] = {
-    "anthropic": Cost(51, 8, 23, 4),
-    "botocore": Cost(24, 6, 12, 3),
-    "cohere": Cost(55, 9, 17, 3),
-    "fastapi": Cost(5, 4, 2, 2),
-    "google_genai": Cost(28, 8, 15, 5),
-    "groq": Cost(31, 7, 12, 2),
-    "langchain": Cost(22, 2, 19, 4),
-    "langchain_core": Cost(104, 7, 31, 4),
-    "langchain_openai": Cost(63, 3, 55, 5),
-    "langgraph": Cost(48, 5, 13, 3),
-    "mcp": Cost(49, 10, 20, 4),
-    "mistralai": Cost(57, 11, 36, 6),
-    "openai": Cost(90, 10, 34, 4),
-    "openai_agents": Cost(45, 9, 44, 8),
-    "own_code": Cost(24, 4, 4, 2),
-    "pydantic_ai": Cost(49, 9, 52, 9),
-    "starlette": Cost(9, 5, 2, 1),
+    "anthropic": Cost(51, 7, 15, 3),
+    "botocore": Cost(24, 5, 8, 1.5),
     "claude_agent_sdk": Cost(13, 8, 300, 185),
+    "cohere": Cost(55, 7, 10, 1.5),
+    "crewai": Cost(34, 9, 23, 9),
+    "fastapi": Cost(5, 3, 1, 1),
+    "google_adk": Cost(27, 8, 12, 4),
+    "google_genai": Cost(28, 6, 10, 2),
+    "groq": Cost(31, 6, 6, 1),
+    "langchain": Cost(22, 2, 11, 2),
+    "langchain_anthropic": Cost(28, 1, 14, 3),
+    "langchain_core": Cost(104, 5, 19, 2),
+    "langchain_openai": Cost(63, 2, 30, 2.5),
+    "langgraph": Cost(48, 5, 8, 1.5),
+    "litellm": Cost(52, 12, 33, 12),
+    "mcp": Cost(49, 7, 14, 2),
+    "mistralai": Cost(57, 9, 26, 4),
+    "openai": Cost(92, 9, 23, 2.5),
+    "openai_agents": Cost(45, 7, 32, 4.5),
+    "own_code": Cost(24, 3, 2.5, 1),
+    "pydantic_ai": Cost(49, 7, 33, 5),
+    "starlette": Cost(9, 4, 1, 0.5),
+    "strands": Cost(32, 8, 9, 3),
 }
-"""As ``spanhook conformance --json`` reports them, and so with ``--quick``, with ``[all]``, on two cores that were busy
-with other work too; others count as ``USUAL``."""
+"""Measured with the newest versions, on two cores that were busy with other work too; ``spanhook conformance --json``
+reports them, and so with ``--quick``. Others count as ``USUAL``."""
 
 
 def cost_of(library: str, *, quick: bool) -> Cost:
