@@ -43,11 +43,11 @@ def unsampled(way: Way) -> Cell:
         decided = [event for event in seen.events if event["name"] == "spanhook.decision"]
         if len(decided) != len(rejected):
             raise Wrong(f"{len(rejected)} calls were refused, and there are {len(decided)} events of that")
-        since = len(seen.operations)
+        earlier, since = tokens_in(seen), len(seen.operations)  # an agent may have asked its model before a refusal
         turn.let_pass()
         settle(calls.passed())
         operations = ended(seen, since)
-        tokens = tokens_in(seen)
+        tokens = tokens_in(seen) - earlier
     expect_once(way, operations, turn.passes)
     expect_tokens(of_kind(way, operations), calls.made.tokens, tokens)
     return Cell(OK)
