@@ -33,7 +33,7 @@ USUAL = Cost(40, 8, 16, 5)
 COSTS: dict[str, Cost] = {
     "anthropic": Cost(51, 7, 15, 3),
     "botocore": Cost(24, 5, 8, 1.5),
-    "claude_agent_sdk": Cost(13, 8, 300, 185),
+    "claude_agent_sdk": Cost(13, 7, 300, 50),
     "cohere": Cost(55, 7, 10, 1.5),
     "crewai": Cost(34, 9, 23, 9),
     "fastapi": Cost(5, 3, 1, 1),
