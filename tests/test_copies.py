@@ -37,15 +37,17 @@ class Class:
 
 
 @functools.cache
-def _sources() -> dict[Path, ast.Module]:
-    return {path.relative_to(SOURCE): ast.parse(path.read_text()) for path in SOURCE.rglob("*.py")}
+def _sources(text: str = "") -> dict[Path, ast.Module]:
+    """The modules that contain a text."""
+    found = {path.relative_to(SOURCE): path.read_text() for path in SOURCE.rglob("*.py")}
+    return {path: ast.parse(source) for path, source in found.items() if text in source}
 
 
 @functools.cache
-def _classes() -> dict[str, list[Class]]:
-    """All classes by name; read, since not every library is installed here."""
+def _classes(text: str = "") -> dict[str, list[Class]]:
+    """All classes by name, of modules that contain a text; read, since not every library is installed here."""
     found: dict[str, list[Class]] = {}
-    for path, source in _sources().items():
+    for path, source in _sources(text).items():
         for node in ast.walk(source):
             if isinstance(node, ast.ClassDef):
                 bases = tuple(ast.unparse(base).rpartition(".")[2].partition("[")[0] for base in node.bases)
@@ -103,7 +105,8 @@ def _is_named(function: ast.expr) -> bool:
 
 def test_objects_without_their_attributes_yet_have_no_methods_of_copying() -> None:
     """``copy`` and ``pickle`` make an empty one first, and ask it for ``__setstate__``."""
-    delegating = [one.place for several in _classes().values() for one in several if "__getattr__" in one.methods]
+    classes = _classes("__getattr__").values()
+    delegating = [one.place for several in classes for one in several if "__getattr__" in one.methods]
     assert delegating
     assert not [place for place in delegating if _has_methods_of_copying(place)]
 
