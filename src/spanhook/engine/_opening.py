@@ -19,7 +19,7 @@ def described(
     """What a call is: its own attributes, whether the SDK accepts them as they are, and the name of its span.
 
     Returns:
-        ``None`` if it is no operation. The name is ``None`` if it cannot be described: any call is gated.
+        ``None`` if it is not an operation. The name is ``None`` if it cannot be described: any call is gated.
     """
     known = None
     try:

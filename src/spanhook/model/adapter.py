@@ -161,7 +161,7 @@ class Adapter:
             it as ``rejected`` says, and is never raised into what serves other requests too.
         fault: Why a result that was returned is an error, as an ``error.type``; empty if it is none. ``after`` hooks
             decide about such a result as about any other.
-        context: Whom a call is for, and what else the library was told of it; ``None`` if it is told nothing.
+        context: Whom a call is for, and what else the application told the library; ``None`` if nothing.
         streaming: How results that are streams are read; ``None`` if none are.
         prepare: Makes spanhook's own last changes to a call, such as requesting a stream's usage.
         repeat: The call to make in place of one that has failed because of what ``prepare`` changed, and what to call

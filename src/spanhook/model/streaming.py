@@ -102,7 +102,7 @@ class Body:
         texts: How the text in the pieces, or in the units that ``framing`` cuts them into, is read and rewritten as
             they pass; ``None`` if the body must be held back as a whole for hooks to decide about it.
         framing: Creates a ``Framing``; ``None``, or returning ``None``, if each piece is one unit.
-        whole: It is no stream for its holder, who reads it as a whole: hooks decide before any of it is read.
+        whole: Its holder reads it as a whole, not as a stream: hooks decide before any of it is read.
     """
 
     stream: Any

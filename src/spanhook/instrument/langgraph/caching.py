@@ -40,8 +40,9 @@ def hold(_write: Callable[..., Any], args: Args, kwargs: Kwargs) -> bool:
 
 
 def _is_changed(run: Record | None) -> bool:
-    """Whether hooks have changed something around a run, or may have: what goes on after its stream was dropped is no
-    part of it. No other run that has ended writes.
+    """Whether hooks have changed something around a run, or may have.
+
+    A run that has ended writes no more, unless its stream was dropped: nodes that go on then are not part of it.
     """
     if run is None:
         return False
