@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.inventory import each
-from tests.thinning import STEP, diagonal_of, mark_products, sample_of
+from tests.thinning import APART, STEP, diagonal_of, mark_products, sample_of
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=4))
@@ -55,6 +55,12 @@ def test_of_many_cases_a_sample_is_tried_by_default(
     mark_products(items)
 
     assert sum(not item.get_closest_marker("slow") for item in items) == tried
+
+
+def test_tests_that_are_not_in_the_default_suite_are_left_alone(pytestconfig: pytest.Config) -> None:
+    addopts: list[str] = pytestconfig.getini("addopts")
+    selected = addopts[addopts.index("-m") + 1]
+    assert {mark.removeprefix("not ") for mark in selected.split(" and ")} == APART
 
 
 @given(st.integers(1, 20), st.text())

@@ -12,6 +12,8 @@ SAMPLED = frozenset(("conformance", "instrument"))
 """Folders in which most tests try one promise with each way of calling a library."""
 STEP = 5
 """Of how many cases there the default suite tries one."""
+APART = frozenset(("slow", "e2e", "compose", "presidio", "agent_hooks", "applications", "foreign", "browser"))
+"""The marks of tests that are not in the default suite."""
 ELSEWHERE = 3
 """Of how many it tries one elsewhere, of a test that has more."""
 
@@ -26,7 +28,7 @@ def mark_products(items: Iterable[pytest.Item]) -> None:
     """
     groups: dict[tuple[object, str], list[pytest.Function]] = {}
     for item in items:
-        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and not item.get_closest_marker("slow"):
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec") and not _is_apart(item):
             groups.setdefault((item.parent, item.originalname), []).append(item)
     for (_, name), group in groups.items():
         if group[0].get_closest_marker("every_combination"):
@@ -36,6 +38,10 @@ def mark_products(items: Iterable[pytest.Item]) -> None:
             kept = sample_of(kept, name, _step(group[0], len(kept)))
         for item in {*group}.difference(kept):
             item.add_marker(pytest.mark.slow)
+
+
+def _is_apart(item: pytest.Item) -> bool:
+    return any(mark.name in APART for mark in item.iter_markers())
 
 
 def _step(test: pytest.Function, count: int) -> int:
