@@ -528,10 +528,10 @@ def test_a_hooks_time_does_not_count_what_follows_it(way: str) -> None:
         return await call_next(context)
 
     async def long(context: HookContext, call_next: CallNext) -> HookContext:
-        await asyncio.to_thread(released.wait, 0.05)
+        await asyncio.to_thread(released.wait, 0.6)
         return await call_next(context)
 
-    registry = registered(Middleware(patient, timeout_ms=20), Middleware(long, timeout_ms=5000))
+    registry = registered(Middleware(patient, timeout_ms=500), Middleware(long, timeout_ms=5000))
     _, seen = searched(registry, way, log)
     assert seen.operations[0].decisions == ()
     assert log == ["search x"]

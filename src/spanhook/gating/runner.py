@@ -66,7 +66,7 @@ class Runner(Observing):
         op, plan = self.op, self.plan
         if op.error is not None:
             return None
-        if (plan.pre and not plan.fast) or op.coverage != "enforced":  # `allow` has another label then
+        if (not plan.fast and plan.pre) or op.coverage != "enforced":  # `allow` has another label then
             return self._enter()
         now, cells = clock.now, counts.decisions.cells(plan.reach)
         index, spent, body = 0, 0, None

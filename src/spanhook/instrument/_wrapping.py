@@ -39,7 +39,8 @@ class BoundWrapper(BoundFunctionWrapper):
     @property
     def __func__(self) -> Any:
         """The method's function, which leads to the gate; the one that is wrapped here is a copy that does not."""
-        found, function = cast("Any", self.__wrapped__).__func__, self._self_parent._self_point.function
+        wrapped: Any = self.__wrapped__
+        found, function = wrapped.__func__, self._self_parent._self_point.function
         return found if function is None else function  # not in place of the first: a class's function has none
 
     def _self_found(self) -> tuple[Any, str]:
