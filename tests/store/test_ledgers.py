@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from spanhook.errors import StoreError
 from spanhook.store import Amounts, Caps, Ledger, MemoryLedger, Standing
+from spanhook.store._sqlite_file import SQLiteFile
 from spanhook.store.redis_ledger import RedisLedger
 from spanhook.store.sqlite_ledger import SQLiteLedger
 from tests.forking import children
@@ -378,6 +379,20 @@ def test_64_callers_in_4_processes_never_spend_too_much(
     ledger.close()
     assert standing == Standing(Amounts(total, total), NONE)
     assert 1_400 < total <= 1_500
+
+
+def test_a_new_file_that_another_process_prepares_is_waited_for(tmp_path: Path) -> None:
+    path = str(tmp_path / "ledger.db")
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreError, match="database is locked"):
+        SQLiteFile(path, "test", 1, (), busy_s=0.1).transaction().__enter__()
+    release = threading.Timer(0.1, other.execute, ["COMMIT"])
+    release.start()
+    SQLiteLedger(path).settle("a", "1", Amounts(10), None)
+    release.join()
+    other.close()
+    assert SQLiteLedger(path).standing("a").spent == Amounts(10)
 
 
 def test_a_forked_child_uses_connections_of_its_own(ledger: Ledger) -> None:

@@ -14,6 +14,8 @@ from sqlalchemy import URL, Engine, create_engine, event
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool, PoolProxiedConnection, QueuePool
 
+from spanhook.store._sqlite_file import write_ahead
+
 BUSY_MS = 30_000
 """How long a connection waits for other writers of the same file."""
 _SLICE_MS, _PAUSE_S = 50, 0.001
@@ -134,14 +136,7 @@ def prepare(path: str) -> None:
     connection = sqlite3.connect(path, timeout=BUSY_MS / 1000, isolation_level=None)
     try:
         connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # of a new file; others keep what they have
-        for left in reversed(range(200)):
-            try:
-                connection.execute("PRAGMA journal_mode=WAL")
-                return
-            except sqlite3.OperationalError as error:  # SQLite does not wait for others here
-                if not left or "locked" not in str(error):
-                    raise
-                time.sleep(0.05)
+        write_ahead(connection, BUSY_MS / 1000)
     finally:
         connection.close()
 
