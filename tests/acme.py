@@ -17,13 +17,13 @@ Declaration(
 
 INSTRUMENTOR = """
 from spanhook.instrument.instrumentor import Instrumentor
-from spanhook.model import Adapter, Point, Usage
+from spanhook.model import Adapter, Point, Reading, Usage
 
 ASK = Adapter(
     kind="llm.call",
     layer="acme",
     start=lambda _i, _a, _k: {"gen_ai.request.model": "acme-1"},
-    response=lambda _result: ({}, Usage(10, 5)),
+    reading=Reading(response=lambda _result: ({}, Usage(10, 5))),
 )
 
 

@@ -14,10 +14,12 @@ from spanhook.model import (
     Args,
     Attributes,
     Change,
+    Editing,
     Kwargs,
     Message,
     PlainTexts,
     Point,
+    Reading,
     Request,
     Streaming,
     Usage,
@@ -151,18 +153,13 @@ def passing(_op: Operation) -> Iterator[None]:
     yield
 
 
-PARTS: dict[str, Any] = {
-    "kind": "llm.call",
-    "layer": "stub",
-    "start": start,
-    "response": response,
-    "request": request,
-    "output": output,
-    "rewrite": rewrite,
-    "takes": frozenset(("inputs",)),
-    "answer": answer,
-}
-WHOLE = Adapter(**PARTS)
+WHOLE = Adapter(
+    kind="llm.call",
+    layer="stub",
+    start=start,
+    reading=Reading(response=response, request=request, output=output),
+    editing=Editing(rewrite=rewrite, takes=frozenset(("inputs",)), answer=answer),
+)
 STREAMING = Streaming(chunks=Letters, answer_chunks=answer_chunks, texts=PlainTexts())
 STREAM = replace(WHOLE, start=stream_start, streaming=STREAMING)
 

@@ -526,7 +526,7 @@ def test_sound_that_comes_in_pieces() -> None:
     chunks.keep = True
     for delta in deltas:
         chunks.add({**CREATED, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
-    assert CHAT_ADAPTER.output(chunks.result()) == [
+    assert CHAT_ADAPTER.reading.output(chunks.result()) == [
         {
             "role": "assistant",
             "parts": [

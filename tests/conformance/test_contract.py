@@ -357,7 +357,11 @@ def test_internal_errors_are_logged_once_and_counted(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     chat = importlib.import_module("spanhook.instrument.langchain_core.chat")
-    monkeypatch.setattr(chat, "GENERATE", dataclasses.replace(chat.GENERATE, response=_raise))
+    monkeypatch.setattr(
+        chat,
+        "GENERATE",
+        dataclasses.replace(chat.GENERATE, reading=dataclasses.replace(chat.GENERATE.reading, response=_raise)),
+    )
     with recorder() as seen:
         internal.fatal = False
         for _ in range(3):

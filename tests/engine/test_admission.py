@@ -29,7 +29,7 @@ RUN = Adapter(
     kind="run",
     start=lambda job, _args, _kwargs: {"gen_ai.workflow.name": job.facts.graph_id},
     context=CallContext(identity=lambda job, _args, _kwargs: {"run_id": job.run_id, "user_id": job.user}),
-    block=True,
+    traits=frozenset(("block",)),
 )
 RUNS = AdmittedRuns()
 

@@ -56,7 +56,7 @@ def test_decisions_are_counted_under_the_coverage_of_their_operation(
     async def abefore(_op: Operation) -> None: ...
 
     for adapter in (WHOLE, STREAM):
-        monkeypatch.setitem(vars(adapter), "made_elsewhere", elsewhere)
+        monkeypatch.setitem(vars(adapter), "traits", frozenset(("made_elsewhere",) if elsewhere else ()))
     with stubbed(hooks) as (library, seen):
         use(library, mode, "xyz")
         counted = [attributes for attributes, _ in seen.metrics()[semconv.METRIC_DECISIONS]]

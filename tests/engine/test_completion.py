@@ -17,7 +17,7 @@ from spanhook.concurrency import drive, reaper
 from spanhook.engine._completion import interrupted
 from spanhook.engine._gates import apasses, passes
 from spanhook.engine.beginning import begin
-from spanhook.model import Adapter, Following, Record, current
+from spanhook.model import Adapter, Editing, Following, Record, current
 from spanhook.testing import recorder
 from tests.stub import WHOLE, Library, passing, stubbed, use
 
@@ -58,7 +58,11 @@ def test_dropped_just_before_the_loop_stops(closed: bool) -> None:
         assert len(seen.spans) == 1
 
 
-FOLLOWING = Adapter(kind="agent.delegate", start=lambda *_call: {}, rejected=lambda *_call: "stayed")
+FOLLOWING = Adapter(
+    kind="agent.delegate",
+    start=lambda *_call: {},
+    editing=Editing(rejected=lambda *_call: "stayed"),
+)
 
 
 @pytest.mark.parametrize("chained", [True, False])

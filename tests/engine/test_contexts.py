@@ -10,7 +10,7 @@ import pytest
 import spanhook
 from spanhook import Hooks, Operation, Reject, current_operation, semconv
 from spanhook.engine import OperationContext
-from spanhook.model import Adapter, Usage
+from spanhook.model import Adapter, Reading, Usage
 from tests.stub import Library, stubbed
 
 
@@ -236,8 +236,8 @@ ELSEWHERE = Adapter(
     kind="llm.call",
     layer="elsewhere",
     start=lambda _told, _args, _kwargs: {semconv.GEN_AI_OPERATION_NAME: "chat", semconv.GEN_AI_REQUEST_MODEL: "any"},
-    response=told_usage,
-    made_elsewhere=True,
+    reading=Reading(response=told_usage),
+    traits=frozenset(("made_elsewhere",)),
 )
 
 

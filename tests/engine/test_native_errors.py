@@ -26,7 +26,7 @@ from spanhook.cli.conformance.servers.openai_server import OpenAIServer, Reply
 from spanhook.diagnostics import internal
 from spanhook.engine._native_errors import joined
 from spanhook.instrument.instrumentor import Bindings
-from spanhook.model import Adapter, Point
+from spanhook.model import Adapter, Editing, Point
 from spanhook.settings import Settings
 from spanhook.testing import recorder
 from tests.thinning import a_fifth
@@ -479,7 +479,12 @@ def _turned_from(error: BaseException) -> Reject | None:
     return error.__cause__ if isinstance(error, Turned) and isinstance(error.__cause__, Reject) else None
 
 
-TURNING = Adapter(kind="agent.invoke", layer="turning", start=lambda *_call: {}, refusal=_turned_from)
+TURNING = Adapter(
+    kind="agent.invoke",
+    layer="turning",
+    start=lambda *_call: {},
+    editing=Editing(refusal=_turned_from),
+)
 
 
 @pytest.mark.parametrize("use", [lambda made, ask: made.work(ask), lambda made, ask: list(made.words(ask))])

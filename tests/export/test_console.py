@@ -21,7 +21,7 @@ from spanhook.export.console import Node, Style, Trees, install, render, style_o
 from spanhook.export.console.printer import Console
 from spanhook.export.console.rendering import duration
 from spanhook.export.console.tree import MAX_NODES
-from spanhook.model import Adapter, DecisionRecord, Record, Usage, clock, current, encodable_to, harmless
+from spanhook.model import Adapter, DecisionRecord, Reading, Record, Usage, clock, current, encodable_to, harmless
 from spanhook.semconv import GEN_AI_AGENT_NAME, GEN_AI_PROVIDER_NAME, GEN_AI_REQUEST_MODEL, GEN_AI_TOOL_NAME
 from spanhook.testing import fixed_clock, recorder
 from tests.forking import children
@@ -31,7 +31,7 @@ TOOL = Adapter(kind="tool.execute", start=lambda _i, args, _k: {GEN_AI_TOOL_NAME
 MODEL = Adapter(
     kind="llm.call",
     start=lambda _i, args, _k: {GEN_AI_PROVIDER_NAME: "openai", GEN_AI_REQUEST_MODEL: args[0]},
-    response=lambda result: ({}, result),
+    reading=Reading(response=lambda result: ({}, result)),
 )
 
 
@@ -167,7 +167,11 @@ trace 00000000000000000000000000000001
 
 
 def test_a_result_that_is_an_error_is_told_by_its_type(screen: Screen) -> None:
-    told = Adapter(kind="tool.execute", start=TOOL.start, fault=lambda _result: "tool_error")
+    told = Adapter(
+        kind="tool.execute",
+        start=TOOL.start,
+        reading=Reading(fault=lambda _result: "tool_error"),
+    )
     with timeless():
         call(told, lambda _name: {"error": "no such order"}, None, ("find_order",), {})
     assert screen.getvalue().splitlines()[:2] == ["tool.execute find_order  0.00 ms  error", "   tool_error"]

@@ -18,7 +18,7 @@ from spanhook.cli.conformance.libraries.langchain import Turns, create
 from spanhook.engine import call as call_by
 from spanhook.gating import find, make
 from spanhook.hooks.tool_policy import MANY_CALLS, Rule, ToolPolicy
-from spanhook.model import Adapter, Request
+from spanhook.model import Adapter, Reading, Request
 from spanhook.testing import recorder
 
 REFUNDS = {"deny": ["refund"], "when": "arguments.amount > 50", "reason": "Refunds over 50 need a person"}
@@ -414,8 +414,10 @@ def test_rules_and_conditions_know_a_tool_by_each_of_its_names(rule: dict[str, A
         kind="tool.execute",
         layer="crew",
         start=lambda *_: {semconv.GEN_AI_TOOL_NAME: "delete_account"},
-        names=lambda *_: frozenset(("delete_account", "Delete Account")),
-        request=lambda _instance, _args, kwargs: Request(arguments=dict(kwargs)),
+        reading=Reading(
+            names=lambda *_: frozenset(("delete_account", "Delete Account")),
+            request=lambda _instance, _args, kwargs: Request(arguments=dict(kwargs)),
+        ),
     )
     hooks = Hooks(ToolPolicy([{"allow": ["other"], "when": "name == 'x'"}, rule]))
     with recorder(hooks) as seen:

@@ -212,7 +212,9 @@ def test_and_said_in_a_stream() -> None:
     chunks.keep = True
     for one in chunks_of_compound():
         chunks.add(one)
-    assert adapter.output(resolved(chunks.result())) == [{"role": "assistant", "parts": SAID, "finish_reason": "stop"}]
+    assert adapter.reading.output(resolved(chunks.result())) == [
+        {"role": "assistant", "parts": SAID, "finish_reason": "stop"}
+    ]
     _, used = chunks.response()
     assert used is not None
     assert (used.total_tokens, [part.total_tokens for _, part in used.apart]) == (28, [20, 8])

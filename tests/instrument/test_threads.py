@@ -324,7 +324,12 @@ def _pooling(*_call: Any) -> Attributes:
     return {semconv.GEN_AI_AGENT_NAME: "pooling"}
 
 
-POOLING = Adapter(kind="agent.invoke", layer="pooling", start=_pooling, pools=True)
+POOLING = Adapter(
+    kind="agent.invoke",
+    layer="pooling",
+    start=_pooling,
+    traits=frozenset(("pools",)),
+)
 
 
 def test_parts_of_a_call_that_run_in_a_pool_are_inside_of_it() -> None:

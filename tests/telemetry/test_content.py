@@ -24,7 +24,7 @@ from spanhook.cli.conformance.libraries.langchain_core import ScriptedChat, Scri
 from spanhook.cli.conformance.subject import Body
 from spanhook.diagnostics import internal
 from spanhook.engine import call, registry
-from spanhook.model import Adapter, Usage
+from spanhook.model import Adapter, Reading, Usage
 from spanhook.semconv import EVENT_DECISION
 from spanhook.testing import Recorder, recorder
 from tests.stub import Library, stubbed, use
@@ -266,8 +266,16 @@ def _everywhere(text: str, library: Library) -> None:
         messages = [{"role": text, "parts": [{"type": text, text: [text]}]}]
         return Request(messages, text, [text], {text: text}, text, text)
 
-    tool = Adapter(kind="tool.execute", start=started, request=request, output=output)
-    model = Adapter(kind="llm.call", start=started, response=said, request=request, output=output)
+    tool = Adapter(
+        kind="tool.execute",
+        start=started,
+        reading=Reading(request=request, output=output),
+    )
+    model = Adapter(
+        kind="llm.call",
+        start=started,
+        reading=Reading(response=said, request=request, output=output),
+    )
     with spanhook.context(tenant_id=text, user_id=text, session_id=text, more=text):
         call(tool, str, None, (text,), {})
         call(model, str, None, (text,), {})

@@ -37,7 +37,7 @@ class AgentHookContext(HookContext):
         self.model = op.model or exact_text(op.state.get(AGENT_MODEL, ""))
 
     def _rewrite(self, op: Operation, asked: dict[str, Any]) -> None:
-        chosen = asked.pop("model", None) if "model" not in op._record.adapter.takes else None
+        chosen = asked.pop("model", None) if "model" not in op._record.adapter.editing.takes else None
         if asked:
             op.replace(**asked)
         if chosen is not None:

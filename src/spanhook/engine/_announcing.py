@@ -66,7 +66,7 @@ def announced(op: Record, *, is_async: bool) -> Any:
 
 
 def _made(op: Record, *, is_async: bool) -> Any:
-    announce = op.adapter.announce
+    announce = op.adapter.editing.announce
     return None if announce is None else announce(op.instance, op.args, op.kwargs, op.result, is_async)
 
 

@@ -81,7 +81,7 @@ class OperationContext(AbstractAsyncContextManager[Any]):
 
     async def _enter(self, op: Record) -> bool:
         wrapped = self._call[1]
-        if op.adapter.made_elsewhere:
+        if "made_elsewhere" in op.adapter.traits:
             _is_made(op)
         if await apasses(op):
             op.called = True
@@ -168,7 +168,7 @@ def _is_made(op: Record) -> None:
     """Another program makes the call, whatever the gates say: note what it has reported by now."""
     op.called = True
     try:
-        attributes, used = op.adapter.response(op.instance)
+        attributes, used = op.adapter.reading.response(op.instance)
     except Exception as error:
         internal.report("extract.response", error, lost=1)
     else:

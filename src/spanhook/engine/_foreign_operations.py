@@ -23,7 +23,7 @@ from spanhook.engine.foreign import described, usage_of
 from spanhook.engine.lifecycle import end, foreign
 from spanhook.errors import Reject, RunStopped
 from spanhook.gating import Registry, again
-from spanhook.model import OPERATION_NAMES, Adapter, Args, InHook, Kwargs, Record, ambient, clock, current
+from spanhook.model import OPERATION_NAMES, Adapter, Args, Editing, InHook, Kwargs, Record, ambient, clock, current
 from spanhook.semconv import Kind
 from spanhook.telemetry import account, context_with, get_context, mark, set_context, telemetry
 
@@ -37,7 +37,13 @@ def _no_answer(_instance: Any, _args: Args, _kwargs: Kwargs, _value: Any) -> Any
 
 
 _ADAPTERS: Mapping[Kind, Adapter] = {
-    kind: Adapter(kind=kind, layer="foreign", start=_known, answer=_no_answer) for kind in semconv.KINDS
+    kind: Adapter(
+        kind=kind,
+        layer="foreign",
+        start=_known,
+        editing=Editing(answer=_no_answer),
+    )
+    for kind in semconv.KINDS
 }
 
 

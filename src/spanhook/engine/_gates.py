@@ -13,7 +13,7 @@ from spanhook.concurrency import drive, reaper
 from spanhook.diagnostics import internal
 from spanhook.errors import Reject
 from spanhook.gating import AROUND, WRAP, Runner, conclude, count_decision, publish
-from spanhook.model import Adapter, Args, Kwargs, Record, clock
+from spanhook.model import Adapter, Args, Kwargs, Record, arguments_shown, clock
 
 
 def passes(op: Record) -> bool:
@@ -128,9 +128,9 @@ def _unfinished(op: Record, error: Exception) -> None:
 
 def prepared(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     """The arguments of a call that is about to be made, with spanhook's own last changes. Its context is current."""
-    if adapter.prepare is not None:
+    if adapter.editing.prepare is not None:
         try:
-            args, kwargs = adapter.prepare(instance, args, kwargs)
+            args, kwargs = adapter.editing.prepare(instance, args, kwargs)
         except Exception as error:
             internal.report("extract.prepare", error)
     return sent_on(adapter, instance, args, kwargs)
@@ -138,11 +138,11 @@ def prepared(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> tup
 
 def sent_on(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     """The arguments of a call with the current trace context, if it carries one to others."""
-    if adapter.onward is not None:
+    if adapter.editing.onward is not None:
         try:
             carrier: dict[str, str] = {}
             inject(carrier)
-            args, kwargs = adapter.onward(instance, args, kwargs, carrier)
+            args, kwargs = adapter.editing.onward(instance, args, kwargs, carrier)
         except Exception as error:
             internal.report("extract.onward", error)
     return args, kwargs
@@ -187,9 +187,9 @@ async def asent(
 def _repeated(
     adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, error: Exception
 ) -> tuple[Args, Kwargs, Callable[[], object]] | None:
-    assert adapter.repeat is not None
+    assert adapter.editing.repeat is not None
     try:
-        return adapter.repeat(instance, args, kwargs, error)
+        return adapter.editing.repeat(instance, args, kwargs, error)
     except Exception as failure:
         internal.report("extract.repeat", failure)
         return None
@@ -198,7 +198,7 @@ def _repeated(
 def show(op: Record) -> None:
     """Keep what gates were shown of the arguments of a call that is about to be made."""
     try:
-        op.shown = op.adapter.shown(op.instance, op.args, op.kwargs)  # pyright: ignore[reportOptionalCall]
+        op.shown = arguments_shown(op.adapter, op.instance, op.args, op.kwargs)
     except Exception as error:
         internal.report("extract.shown", error)
         op.shown = {}  # what the body receives differs from that

@@ -8,7 +8,7 @@ from spanhook.model import Adapter, Record, joined
 
 def native(op: Record, reject: Reject) -> Reject:
     """What is raised for a rejection of ``op``: the rejection, and the library's own exception if it has one."""
-    make = op.adapter.native_error
+    make = op.adapter.editing.native_error
     if make is None or not _is_of(op, reject):
         return reject
     try:
@@ -31,4 +31,4 @@ def _is_of(op: Record, reject: Reject) -> bool:
 
 
 def _is_framework(adapter: Adapter, op: Record) -> bool:
-    return adapter.model_layer and adapter.layer not in (OWN, op.adapter.layer)
+    return adapter.nesting.is_framework and adapter.layer not in (OWN, op.adapter.layer)

@@ -103,14 +103,14 @@ class Track(Steps):
                         asked(op)
                     call = op.args, op.kwargs
                     op.args, op.kwargs = prepared(self.adapter, instance, *call)
-                    if self.is_async and self.adapter.shown is not None and op.plan is not None:
+                    if self.is_async and self.adapter.receiving is not None and op.plan is not None:
                         source: Any = looked_at(op, make)
                         self.source = source
                     elif op.modified or op.kwargs is not call[1]:
                         self.source = make(*op.args, **op.kwargs)
                     self._hold_back(op)
                     return
-                if op.error is None and self.adapter.announce is not None:
+                if op.error is None and self.adapter.editing.announce is not None:
                     # What the library announces is what all hooks have made of the answer.
                     if self.is_async:
                         await arun_rest(op)

@@ -81,14 +81,16 @@ class Absorbed:
             _running.set(before)
 
     def _made(self) -> None:
-        if self.adapter.relays or not self.adapter.model_layer:
+        if self.adapter.nesting.is_client:
             self.op.transported = True
 
     def goes_on(self, adapter: Adapter, instance: Any, carried: Carried) -> bool:
         """Whether a call belongs to this one: on the same client, such as one of an overridden method, or of the same
         library, if this one only relays it.
         """
-        same = self.instance is instance or (self.adapter.relays and self.adapter.layer == adapter.layer)
+        same = self.instance is instance or (
+            self.adapter.nesting.role == "relay" and self.adapter.layer == adapter.layer
+        )
         return same and self.carried == carried
 
     def failed(self) -> None:
@@ -100,7 +102,7 @@ class Absorbed:
     def take(self, result: Any) -> None:
         """Record what the call reports, for the enclosing operation."""
         try:
-            attributes, used = self.adapter.response(result)
+            attributes, used = self.adapter.reading.response(result)
             is_uncounted = used is None and self._is_answered(attributes, result)
         except Exception as error:
             internal.report("extract.response", error, lost=1)
@@ -111,7 +113,7 @@ class Absorbed:
         """Whether a result is an answer: neither unread, nor one that the provider still works on in the background."""
         if not attributes or self.op.kind != "llm.call" or semconv.GEN_AI_RESPONSE_FINISH_REASONS in attributes:
             return bool(attributes)
-        return any(message.get("parts") for message in self.adapter.output(result))
+        return any(message.get("parts") for message in self.adapter.reading.output(result))
 
     def note(self, attributes: Attributes, used: Usage | None, *, is_uncounted: bool) -> None:
         """Give the enclosing operation what its own result does not report."""
@@ -120,11 +122,11 @@ class Absorbed:
             op.odd = True
         op.end_attributes = attributes if op.end_attributes is None else {**op.end_attributes, **attributes}
         adapter = self.adapter
-        if adapter.relays or not adapter.model_layer:
-            if used is not None or (is_uncounted and adapter.source == "provider"):
-                self.count(LayerCount(adapter.layer, adapter.source, used))
+        if adapter.nesting.is_client:
+            if used is not None or (is_uncounted and adapter.reading.source == "provider"):
+                self.count(LayerCount(adapter.layer, adapter.reading.source, used))
         elif used is not None:  # another method of the same library
-            used.come_from(adapter.source)
+            used.come_from(adapter.reading.source)
             if self._taken and op.own_usage is not None:  # the next part of what it sends in several
                 op.own_usage.add(used)
             else:
@@ -152,9 +154,9 @@ def absorbed(
     """
     if parent.kind != adapter.kind or not _open(parent):
         return None
-    below = adapter.relays or not adapter.model_layer
+    below = adapter.nesting.is_client
     if not below:
-        if parent.adapter.layer not in adapter.transport_of or parent.instance is not instance:
+        if parent.adapter.layer not in adapter.nesting.transport_of or parent.instance is not instance:
             return None
     elif not _same_target(parent, attributes):
         return None
@@ -183,7 +185,7 @@ def _same_target(parent: Record, attributes: Attributes) -> bool:
 
 def serves(parent: Record, op: Record) -> bool:
     """Whether ``op`` serves, in the same process, the very call that ``parent`` makes."""
-    if parent.kind != op.kind or parent.adapter.carries is None or not _open(parent):
+    if parent.kind != op.kind or parent.adapter.nesting.carries is None or not _open(parent):
         return False
     if not _same_target(parent, op.attributes):
         return False

@@ -57,13 +57,13 @@ def begin(
     parent, in_hook = (None, False) if held is None and not foreign else _enclosing(held, before, alone=alone)
     plans = registry.outer if parent is None or parent.kind in ASKING_FOR_RUNS else registry.plans
     plan = None if in_hook else plans.get(adapter.kind)
-    if adapter.on_demand and _is_unwanted(plan):
+    if "on_demand" in adapter.traits and _is_unwanted(plan):
         return None
     description = described(adapter, instance, args, kwargs)
     if description is None:
         return None
     attributes, plain, name = description
-    if type(held) is Record and held.adapter.model_layer:
+    if type(held) is Record and held.adapter.nesting.is_framework:
         transport = absorbed(held, adapter, instance, args, kwargs, attributes, plain=plain)
         if transport is not None:
             return transport
@@ -106,13 +106,14 @@ def _hook(op: Record, plan: Plan) -> None:
     if not plan.hooked:
         op.coverage = "observed"
         return
-    op.coverage = "best_effort" if adapter.made_elsewhere else "enforced"
-    if adapter.model_layer or adapter.reenters:
+    op.coverage = "best_effort" if "made_elsewhere" in adapter.traits else "enforced"
+    if adapter.nesting.is_framework or adapter.reenters:
         note_gated(op)
-    if plan.early is not None and adapter.received_later is not None:
+    later = None if plan.early is None or adapter.receiving is None else adapter.receiving.later
+    if later is not None:
         # Hooks that act once do it at the last look at the call, if that is sure to be taken.
         try:
-            if adapter.received_later(op.instance, op.args, op.kwargs):
+            if later(op.instance, op.args, op.kwargs):
                 op.plan, op.later = plan.early, plan
         except Exception as error:
             internal.report("extract.received", error)
@@ -123,7 +124,7 @@ def _belong(op: Record, held: Record | InHook | None) -> None:
     adapter, parent = op.adapter, op.parent
     if parent is not None:
         op.agent = parent.agent
-        if adapter.boundary and serves(parent, op):
+        if "boundary" in adapter.traits and serves(parent, op):
             op.serves = True
     elif telemetry.settings.trust_baggage:
         _trust(op)

@@ -41,7 +41,7 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
             return wrapped(*args, **kwargs)
         assert type(op) is Absorbed
         args, kwargs = prepared(adapter, instance, args, kwargs)
-        if adapter.repeat is None:
+        if adapter.editing.repeat is None:
             result = op.make(wrapped, args, kwargs)
         else:
             result, args, kwargs = op.make(partial(sent, adapter, wrapped, instance), (args, kwargs), {})
@@ -56,10 +56,10 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
                     asked(op)
                 if adapter.prepares:
                     op.args, op.kwargs = prepared(adapter, instance, op.args, op.kwargs)
-                if adapter.shown is not None and op.plan is not None:
+                if adapter.receiving is not None and op.plan is not None:
                     show(op)
                 try:
-                    if adapter.repeat is None:
+                    if adapter.editing.repeat is None:
                         result = wrapped(*op.args, **op.kwargs)
                     else:
                         result, op.args, op.kwargs = sent(adapter, wrapped, instance, op.args, op.kwargs)
@@ -71,7 +71,7 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
                     if issubclass(type(result), Awaitable):
                         return _awaited(op, result, left(op))
                     settle(op, result)
-            elif op.short_circuited and adapter.announce is not None:
+            elif op.short_circuited and adapter.editing.announce is not None:
                 op.withheld = [Announcement(op)]
             finish(op)
         finally:
@@ -105,7 +105,7 @@ async def acall(
                 return await wrapped(*args, **kwargs)
             assert type(op) is Absorbed
             args, kwargs = prepared(adapter, instance, args, kwargs)
-            if adapter.repeat is None:
+            if adapter.editing.repeat is None:
                 result = await op.amake(wrapped, args, kwargs)
             else:
                 result, args, kwargs = await op.amake(partial(asent, adapter, wrapped, instance), (args, kwargs), {})
@@ -126,7 +126,7 @@ async def acall(
                 await _make(op, wrapped)
                 if adapter.may_stream and (stream := hand_over(op, op.result)) is not None:
                     return stream
-            elif op.short_circuited and adapter.announce is not None:
+            elif op.short_circuited and adapter.editing.announce is not None:
                 op.withheld = [Announcement(op)]
             if op.runner is None:
                 finish(op)
@@ -200,9 +200,9 @@ async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
     if op.adapter.prepares:
         op.args, op.kwargs = prepared(op.adapter, op.instance, op.args, op.kwargs)
     adapter = op.adapter
-    made = _looked_at if adapter.shown is not None and op.plan is not None else None
+    made = _looked_at if adapter.receiving is not None and op.plan is not None else None
     try:
-        if adapter.repeat is not None:
+        if adapter.editing.repeat is not None:
             result, op.args, op.kwargs = await asent(adapter, wrapped, op.instance, op.args, op.kwargs)
         else:
             result = await (wrapped(*op.args, **op.kwargs) if made is None else made(op, wrapped))

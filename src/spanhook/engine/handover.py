@@ -83,7 +83,7 @@ def tap(absorbed: Absorbed, instance: Any, args: Args, kwargs: Kwargs, result: A
     pass.
     """
     adapter = absorbed.adapter
-    if adapter.relays and adapter.layer == absorbed.op.adapter.layer:
+    if adapter.nesting.role == "relay" and adapter.layer == absorbed.op.adapter.layer:
         return result  # what it returns is passed on, and read there
     if not stream_sort(adapter, result):
         absorbed.take(result)
@@ -101,7 +101,7 @@ def tap(absorbed: Absorbed, instance: Any, args: Args, kwargs: Kwargs, result: A
     except Exception as error:
         internal.report("extract.chunks", error, lost=1)
         return result
-    count = LayerCount(adapter.layer, adapter.source, None, chunks)
+    count = LayerCount(adapter.layer, adapter.reading.source, None, chunks)
     if not absorbed.count(count):
         return result
     if body is None:

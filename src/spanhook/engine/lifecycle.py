@@ -37,7 +37,7 @@ def settle(op: Record, result: Any) -> None:
         return
     op._result = result
     try:
-        attributes, used = op.adapter.response(result)
+        attributes, used = op.adapter.reading.response(result)
     except Exception as error:
         internal.report("extract.response", error, lost=1)
     else:
@@ -53,9 +53,9 @@ def fail(op: Record, error: BaseException) -> None:
     if op.short_circuited and not op.called and isinstance(error, Exception | Unwound):
         return  # as in `settle`
     op.error, op.handled = op.stopped or error_of(op, error), None
-    if op.adapter.failure is not None:
+    if op.adapter.reading.failure is not None:
         try:
-            attributes, used = op.adapter.failure(op.instance, op.args, op.kwargs, error)
+            attributes, used = op.adapter.reading.failure(op.instance, op.args, op.kwargs, error)
         except Exception as failure:
             internal.report("extract.failure", failure, lost=1)
             return
@@ -64,10 +64,10 @@ def fail(op: Record, error: BaseException) -> None:
 
 def error_of(op: Record, error: BaseException) -> BaseException:
     """What a call failed with: both, if its library has made an exception of its own of a rejection inside of it."""
-    if op.adapter.refusal is None or isinstance(error, Reject):
+    if op.adapter.editing.refusal is None or isinstance(error, Reject):
         return error
     try:
-        reject = op.adapter.refusal(error)
+        reject = op.adapter.editing.refusal(error)
     except Exception as failure:
         internal.report("extract.refusal", failure)
         return error
@@ -88,7 +88,7 @@ def note_response(op: Record, attributes: dict[str, Any], used: Usage | None) ->
     op.end_attributes = {**below, **attributes} if below else attributes
     if used is not None:
         if used.source == "provider":
-            used.source = op.adapter.source
+            used.source = op.adapter.reading.source
         op.own_usage = used
 
 
@@ -182,12 +182,12 @@ def _instead_of(op: Record, reject: Reject) -> Any:
     """What the caller of a refused operation gets in place of a ``Reject``: an exception to raise, or else a result."""
     root, adapter = op.root, op.adapter
     error: BaseException = reject
-    if root.latch is not None and not adapter.boundary:
+    if root.latch is not None and "boundary" not in adapter.traits:
         if not root.ended and _is_inside(op):
             return RunStopped(root.latch)
-    elif (op.decided or adapter.boundary) and adapter.rejected is not None:
+    elif (op.decided or "boundary" in adapter.traits) and adapter.editing.rejected is not None:
         try:
-            result = adapter.rejected(op.instance, op.args, op.kwargs, reject.reason)
+            result = adapter.editing.rejected(op.instance, op.args, op.kwargs, reject.reason)
         except Exception as failure:
             internal.report("extract.rejected", failure)
         else:

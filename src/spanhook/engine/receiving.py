@@ -21,6 +21,7 @@ from spanhook.model import (
     as_read,
     note_gated,
     same,
+    with_received,
 )
 
 
@@ -35,10 +36,9 @@ def look_for(op: Record, receipt: Receipt, instance: Any, args: Args, kwargs: Kw
     Returns:
         ``None`` if there is nothing new to see, and nobody has waited for it.
     """
-    (shown, op.shown), adapter = (op.shown, None), op.adapter
+    shown, op.shown = op.shown, None
     if isinstance(shown, Look):
         return shown
-    assert adapter.received is not None
     try:
         arguments = receipt.arguments(instance, args, kwargs, shown)
         if arguments is None:
@@ -47,7 +47,7 @@ def look_for(op: Record, receipt: Receipt, instance: Any, args: Args, kwargs: Kw
         shown, arguments = receipt.visible(instance, shown), receipt.visible(instance, arguments)
         differs = not same(shown, arguments)
         if differs:
-            op.args, op.kwargs = adapter.received(op.instance, op.args, op.kwargs, as_read(shown, arguments))
+            op.args, op.kwargs = with_received(op.adapter, op.instance, op.args, op.kwargs, as_read(shown, arguments))
             if op.gated is not None:
                 note_gated(op)
     except Exception as error:
@@ -154,15 +154,14 @@ class Look:
             HookError: It makes something else of it.
         """
         op, receipt = self._op, self._receipt
-        request = op.adapter.request(op.instance, asked.args, asked.kwargs)
+        request = op.adapter.reading.request(op.instance, asked.args, asked.kwargs)
         body = receipt.validated(self._instance, *self._body, request, op.attributes)
         arguments = receipt.visible(self._instance, receipt.arguments(self._instance, *body, request.arguments))
         read = as_read(request.arguments, arguments)
         lost = [name for name, value in request.arguments.items() if not same(value, read.get(name, self))]
         if lost:
             raise HookError(f"op.replace() would not arrive: validation makes something else of {len(lost)} arguments")
-        assert op.adapter.received is not None
-        args, kwargs = op.adapter.received(op.instance, asked.args, asked.kwargs, read)
+        args, kwargs = with_received(op.adapter, op.instance, asked.args, asked.kwargs, read)
         self._body = body
         return asked._replace(args=args, kwargs=kwargs)
 

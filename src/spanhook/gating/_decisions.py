@@ -91,13 +91,13 @@ class Verdicts:
             return
         try:
             value = copied(value)
-            op.result = op.adapter.answer(op.instance, op.args, op.kwargs, value)
+            op.result = op.adapter.editing.answer(op.instance, op.args, op.kwargs, value)
         except Exception as error:
             said = f"cannot answer {op.kind} with {type(value).__name__}"
             self.failed(bound, HookError(Said.of(f"{said}: {words(error)}", said)), spent)
             return
         op.answer, op.short_circuited = value, True
-        if op.adapter.block:
+        if "block" in op.adapter.traits:
             op.answerer = bound
         self.record(bound, "replace", reason or "answered instead of the call", spent)
 
@@ -136,10 +136,10 @@ class Verdicts:
     def _in_place(self, value: Any) -> Any:
         """The library's own result for a value that takes the place of the call's."""
         op = self._op
-        amend = op.adapter.amend
+        amend = op.adapter.editing.amend
         if amend is not None and op.error is None and op.result is not None:
             return amend(op.result, op.instance, op.args, op.kwargs, value)
-        return op.adapter.answer(op.instance, op.args, op.kwargs, value)
+        return op.adapter.editing.answer(op.instance, op.args, op.kwargs, value)
 
     def unyielded(self, bound: Bound, value: Any, spent: int, before: str) -> None:
         """An around hook ended before the call: its value answers instead."""
@@ -235,7 +235,7 @@ class Verdicts:
             self._late(bound, reject.reason, spent, reject)
         if not (late and op.out):
             op.error, op.decided = reject, True
-        if (op.foreign or op.adapter.made_elsewhere) and decision == "reject":
+        if (op.foreign or "made_elsewhere" in op.adapter.traits) and decision == "reject":
             decision = "attempted"  # the library may make the call anyway
         if not late:
             self.record(bound, decision, reject.reason, spent, reject)

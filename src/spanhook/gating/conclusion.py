@@ -14,7 +14,7 @@ def conclude(op: Record) -> None:
         error = op.error = op.latch
     if error is None:
         op.phase = "post"
-        if op.adapter.fault is not None:
+        if op.adapter.reading.fault is not None:
             op.fault = _fault(op)
         op.status = op.left or ("error" if op.fault else "success")
         return
@@ -34,9 +34,9 @@ def conclude(op: Record) -> None:
 
 def _fault(op: Record) -> str:
     """Why the result is an error, although nothing was raised."""
-    assert op.adapter.fault is not None
+    assert op.adapter.reading.fault is not None
     try:
-        return op.adapter.fault(op.result)
+        return op.adapter.reading.fault(op.result)
     except Exception as error:
         internal.report("extract.fault", error)
         return ""

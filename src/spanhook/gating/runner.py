@@ -57,7 +57,7 @@ class Runner(Observing):
     def calls(self) -> bool:
         """Whether the call is to be made: no hook has refused it, answered in its place, or made it in another task."""
         op = self.op
-        return op.error is None and not self._made and (not op.short_circuited or op.adapter.block)
+        return op.error is None and not self._made and (not op.short_circuited or "block" in op.adapter.traits)
 
     # ------------------------------------------------------------------------------------ before the call
 

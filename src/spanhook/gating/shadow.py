@@ -99,7 +99,7 @@ class Trial:
     def enter(self) -> None:
         """Run hooks before the call and, if these end the operation, those after it."""
         drive(self._runner.enter())
-        if self._op.error is not None or (self._op.short_circuited and not self._op.adapter.block):
+        if self._op.error is not None or (self._op.short_circuited and "block" not in self._op.adapter.traits):
             self._finish()
         self._tell()
 

@@ -114,7 +114,8 @@ def publish(op: Record, phase: Phase, tally: Tally) -> None:
 
 def _is_received_later(op: Record) -> bool:
     """Whether its call has not begun, and listeners wait for what its body receives, as the last look at it does."""
-    later = op.adapter.received_later
+    receiving = op.adapter.receiving
+    later = None if receiving is None else receiving.later
     if later is None or op.called or op.short_circuited:
         return False
     try:

@@ -69,9 +69,9 @@ def pooled(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     if type(op) is not Record or op.in_hook:
         return submitted(_instance, args, kwargs)
     adapter = op.adapter
-    if op.ended or not (adapter.pools or adapter.model_layer):
+    if op.ended or not ("pools" in adapter.traits or adapter.nesting.is_framework):
         return args, kwargs
-    return (partial(call_inside if adapter.pools else _call, op, args[0]), *args[1:]), kwargs
+    return (partial(call_inside if "pools" in adapter.traits else _call, op, args[0]), *args[1:]), kwargs
 
 
 def _call(held: Record | InHook, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

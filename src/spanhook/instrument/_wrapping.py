@@ -243,7 +243,7 @@ def _is_same_sort(one: Adapter, other: Adapter) -> bool:
     """Whether two adapters are of the same call. A method may make a stream of what it overrides, or the other way
     round; what reports usage is added up as a transport instead.
     """
-    return one is other or (one.layer == other.layer and one.kind == other.kind and not other.transport_of)
+    return one is other or (one.layer == other.layer and one.kind == other.kind and not other.nesting.transport_of)
 
 
 def _unbound(found: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from spanhook import semconv
 from spanhook.errors import Reject
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request
+from spanhook.model import ALONE, Adapter, Args, Attributes, Change, Editing, Kwargs, Message, Nesting, Reading, Request
 
 Read = Callable[[Any, Args, Kwargs], Any]
 """Reads something from a call, given ``(instance, args, kwargs)``."""
@@ -30,6 +30,8 @@ class Functions:
         answer: The method's result for what a hook answered with.
         rejected: The method's result that tells the model of a refusal; ``None`` to have it raised.
         error: The exception that the SDK tells the model of, given why the call was refused.
+        fault: Why a result that the method returned is an error, as an ``error.type``; empty if it is none.
+        nesting: How calls inside it are recognized.
     """
 
     layer: str
@@ -42,19 +44,23 @@ class Functions:
     answer: Callable[[Any, Args, Kwargs, Any], Any] = lambda _instance, _args, _kwargs, value: value
     rejected: Callable[[Any, Args, Kwargs, str], Any] | None = None
     error: Callable[[str], BaseException] | None = None
+    fault: Callable[[Any], str] | None = None
+    nesting: Nesting = ALONE
 
     def adapter(self) -> Adapter:
         return Adapter(
             kind="tool.execute",
             layer=self.layer,
             start=self._start,
-            request=self._request,
-            output=self._messages,
-            rewrite=self._rewrite if self.with_arguments is not None else None,
-            takes=frozenset(("arguments",)) if self.with_arguments is not None else frozenset(),
-            answer=self.answer,
-            rejected=None if self.rejected is None else self._rejected,
-            native_error=None if self.error is None else self._native_error,
+            reading=Reading(request=self._request, output=self._messages, fault=self.fault),
+            editing=Editing(
+                rewrite=self._rewrite if self.with_arguments is not None else None,
+                takes=frozenset(("arguments",)) if self.with_arguments is not None else frozenset(),
+                answer=self.answer,
+                rejected=None if self.rejected is None else self._rejected,
+                native_error=None if self.error is None else self._native_error,
+            ),
+            nesting=self.nesting,
         )
 
     def _start(self, instance: Any, args: Args, kwargs: Kwargs) -> Attributes:

@@ -6,7 +6,18 @@ from typing import Any
 
 from spanhook.errors import HookError, Reject
 from spanhook.instrument.identities import first_id
-from spanhook.model import TARGET_KEYS, Adapter, Args, Attributes, CallContext, Kwargs, Request, RunFacts
+from spanhook.model import (
+    TARGET_KEYS,
+    Adapter,
+    Args,
+    Attributes,
+    CallContext,
+    Editing,
+    Kwargs,
+    Reading,
+    Request,
+    RunFacts,
+)
 
 _TENANT = ("tenant_id", "org_id", "organization_id")
 
@@ -70,8 +81,7 @@ def served_by(layer: str, response: Callable[[Reject], BaseException]) -> Adapte
         layer=layer,
         start=_start,
         context=CallContext(identity=_identity, config=_config, authenticates=True),
-        request=_request,
-        answer=_answer,
-        native_error=native_error,
-        block=True,
+        reading=Reading(request=_request),
+        editing=Editing(answer=_answer, native_error=native_error),
+        traits=frozenset(("block",)),
     )

@@ -18,8 +18,10 @@ from spanhook.model import (
     Args,
     Attributes,
     CallContext,
+    Editing,
     Kwargs,
     Operation,
+    Reading,
     Request,
     RunFacts,
     context,
@@ -95,18 +97,18 @@ RUN = Adapter(
     layer=LAYER,
     start=_start,
     context=CallContext(identity=_identity, authenticates=True),
-    request=_request,
-    answer=_answer,
-    block=True,
+    reading=Reading(request=_request),
+    editing=Editing(answer=_answer),
+    traits=frozenset(("block",)),
 )
 JOB = Adapter(
     kind="job",
     layer=LAYER,
     start=_start_job,
     context=CallContext(identity=_identity, authenticates=True),
-    request=_job_request,
-    answer=_answer,
-    block=True,
+    reading=Reading(request=_job_request),
+    editing=Editing(answer=_answer),
+    traits=frozenset(("block",)),
 )
 _runs = AdmittedRuns()
 

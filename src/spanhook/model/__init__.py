@@ -21,15 +21,13 @@ from spanhook.model.adapter import (
     TARGET_KEYS,
     Adapter,
     Arrival,
-    CallContext,
-    Coerced,
     Described,
     Following,
-    nothing,
+    Trait,
 )
 from spanhook.model.admission import Admission, Admissions, Executing, KeptAdmissions, RunFacts
 from spanhook.model.arguments import Args, Attributes, Kwargs, first, with_first
-from spanhook.model.bodies import Receipt, Receiver, receiving
+from spanhook.model.bodies import Receipt, Receiver, arguments_shown, with_received
 from spanhook.model.carried import (
     Carried,
     Pieces,
@@ -70,6 +68,7 @@ from spanhook.model.copying import (
 from spanhook.model.decision import DecisionRecord, HookMode
 from spanhook.model.definitions import tool_definitions
 from spanhook.model.delegation import AGENT, DELEGATION, delegation_of, note_handoff
+from spanhook.model.editing import Coerced, Editing, Receiving
 from spanhook.model.encoding import encodable, encodable_body, exact_text, make_encodable
 from spanhook.model.event import Event
 from spanhook.model.event_names import ALIASES, LEVELS, SUMMARY_KINDS, Alias, Level, alias_of
@@ -99,6 +98,7 @@ from spanhook.model.media_forms import (
     text_wire,
 )
 from spanhook.model.media_places import MEDIA_ROOT, MediaPlace, media_fields
+from spanhook.model.nesting import ALONE, Nesting, Role
 from spanhook.model.operation import CALLING, FILTERING, RETURNED, STREAMING, TIMED_OUT, Operation, view_of
 from spanhook.model.outlets import InnerStream, Outlet
 from spanhook.model.points import (
@@ -114,6 +114,7 @@ from spanhook.model.points import (
     Signal,
 )
 from spanhook.model.readable_json import json_text
+from spanhook.model.reading import CallContext, Reading, nothing
 from spanhook.model.received import as_read, same
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
@@ -127,6 +128,7 @@ from spanhook.model.usage import MOST_TOKENS, NANO, Leaves, Source, Usage
 __all__ = [
     "AGENT",
     "ALIASES",
+    "ALONE",
     "ASKING_FOR_RUNS",
     "CALLING",
     "DELEGATION",
@@ -166,6 +168,7 @@ __all__ = [
     "Coerced",
     "DecisionRecord",
     "Described",
+    "Editing",
     "Event",
     "Executing",
     "Following",
@@ -188,6 +191,7 @@ __all__ = [
     "MediaPlace",
     "Message",
     "MetaPoint",
+    "Nesting",
     "Opened",
     "Opening",
     "Operation",
@@ -196,12 +200,15 @@ __all__ = [
     "Pieces",
     "PlainTexts",
     "Point",
+    "Reading",
     "Receipt",
     "Receiver",
+    "Receiving",
     "Record",
     "Request",
     "Response",
     "Rewritten",
+    "Role",
     "Route",
     "RunFacts",
     "Said",
@@ -210,6 +217,7 @@ __all__ = [
     "Streaming",
     "TableEntry",
     "Texts",
+    "Trait",
     "Turn",
     "Usage",
     "Withheld",
@@ -220,6 +228,7 @@ __all__ = [
     "alias_of",
     "alike",
     "ambient",
+    "arguments_shown",
     "as_read",
     "asheds",
     "block_form",
@@ -277,7 +286,6 @@ __all__ = [
     "nothing",
     "packed",
     "raised_in",
-    "receiving",
     "resolved",
     "runs_on",
     "same",
@@ -292,6 +300,7 @@ __all__ = [
     "unpacked",
     "view_of",
     "with_first",
+    "with_received",
     "with_texts",
     "without_circumstances",
     "without_words",

@@ -37,7 +37,7 @@ def check(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, change: C
         HookError: The call does not say that; the message names what is missing, or what should have been removed.
     """
     try:
-        request = adapter.request(instance, args, kwargs)
+        request = adapter.reading.request(instance, args, kwargs)
     except Exception as error:
         said = f"the call that op.replace() made for {adapter.layer} cannot be read"
         raise HookError(Said.of(f"{said}: {error}", f"{said}: {type(error).__name__}")) from error
@@ -51,7 +51,7 @@ Lost = Iterator[tuple[str, str]]
 
 
 def _lost(adapter: Adapter, instance: Any, request: Request, change: Change) -> Lost:
-    if change.model is not None and request.model not in (change.model, adapter.bare_model(change.model)):
+    if change.model is not None and request.model not in (change.model, adapter.editing.bare_model(change.model)):
         yield "model=", f"the call asks for {request.model!r}"
     if change.system is not None and request.system != change.system:
         yield "system=", ""
@@ -72,7 +72,7 @@ def _optional(adapter: Adapter, instance: Any) -> Mapping[str, Any] | None:
     """The arguments a call may have although they were not asked for; ``None`` if it may have any."""
     if adapter.kind != "tool.execute":
         return None
-    return {} if adapter.defaults is None else adapter.defaults(instance)
+    return {} if adapter.reading.defaults is None else adapter.reading.defaults(instance)
 
 
 def _lost_arguments(asked: Mapping[str, Any], there: Mapping[str, Any], optional: Mapping[str, Any] | None) -> Lost:
@@ -191,8 +191,8 @@ def _read(given: Any, adapter: Adapter) -> Message:
     """A message in role/parts form, whatever form a hook gave it in."""
     if isinstance(given, Mapping) and "parts" in given:
         return _with_role(cast("Mapping[str, Any]", given))
-    if adapter.message is not None:
-        return adapter.message(given)
+    if adapter.reading.message is not None:
+        return adapter.reading.message(given)
     if isinstance(given, str):
         return {"role": "user", "parts": [{"type": "text", "content": given}]}
     fields = cast("Mapping[str, Any]", given)

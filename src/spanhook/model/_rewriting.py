@@ -28,17 +28,17 @@ def rewritten(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, chang
         HookError: Calls of this kind, or this part of them, cannot be rewritten, or the rewritten call does not say
             what was asked for.
     """
-    if adapter.rewrite is None or adapter.kind not in REWRITABLE:
+    if adapter.editing.rewrite is None or adapter.kind not in REWRITABLE:
         raise HookError(f"op.replace() cannot rewrite {adapter.kind!r}; it can rewrite {', '.join(sorted(REWRITABLE))}")
     fields = change.fields()
-    foreign = [name for name in fields if name not in adapter.takes]
+    foreign = [name for name in fields if name not in adapter.editing.takes]
     if foreign or not fields:
-        takes = ", ".join(f"{name}=" for name in sorted(adapter.takes))
+        takes = ", ".join(f"{name}=" for name in sorted(adapter.editing.takes))
         given = ", ".join(f"{name}=" for name in foreign) or "nothing"
         raise HookError(f"op.replace() was given {given}; {adapter.kind} of {adapter.layer} takes {takes}")
     change = Change(**{name: copied(getattr(change, name)) for name in fields})
     try:
-        args, kwargs = adapter.rewrite(instance, args, kwargs, change)
+        args, kwargs = adapter.editing.rewrite(instance, args, kwargs, change)
     except Exception as error:
         if any(isinstance(one, str) for one in change.messages or ()):  # which some text models take
             raise HookError(

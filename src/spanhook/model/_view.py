@@ -127,7 +127,7 @@ class View:
         """
         if self._request is None:
             self._read_from = args, kwargs = self._call()
-            self._request = self._record.adapter.request(self._record.instance, args, kwargs).own()
+            self._request = self._record.adapter.reading.request(self._record.instance, args, kwargs).own()
         return self._request
 
     @property
@@ -186,7 +186,7 @@ class View:
 
     def _respond_in_common(self) -> Response:
         record, result = self._record, self._outcome()[0]
-        messages = copied(record.adapter.output(result)) if result is not None else []
+        messages = copied(record.adapter.reading.output(result)) if result is not None else []
         told = (record.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_FINISH_REASONS) or ()
         value = None
         if record.kind == "tool.execute":

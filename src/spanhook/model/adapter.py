@@ -11,17 +11,26 @@ from typing import Any, Literal, NamedTuple
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
-from spanhook.errors import Reject
 from spanhook.model.arguments import Args, Attributes, Kwargs
-from spanhook.model.failures import exception_name
-from spanhook.model.request import Change, Message, Request
+from spanhook.model.editing import AS_GIVEN, Editing, Receiving
+from spanhook.model.nesting import ALONE, Nesting
+from spanhook.model.reading import NOTHING_READ, CallContext, Reading
 from spanhook.model.streaming import Streaming
-from spanhook.model.usage import Source, Usage
 from spanhook.semconv import Kind
 
-Coerced = Literal["exact", "twice", "as sent"]
-"""How gates see what a framework makes of a tool's arguments: where the body receives it, by having them validated once
-more than the framework does, or not at all.
+Trait = Literal["block", "boundary", "hosts", "made_elsewhere", "on_demand", "pools"]
+"""What is peculiar to a call.
+
+- ``block``: a block of the application's code, which cannot be skipped: even if a hook answered, the block runs and the
+  chain continues after it.
+- ``boundary``: it serves a request from elsewhere, such as another process: what refuses it or ends its run leaves it
+  as ``rejected`` says, and is never raised into what serves other requests too.
+- ``hosts``: agents that this agent hands over to run inside its operation, not after it.
+- ``made_elsewhere``: another program makes the call, and tells this one of it: what gates refuse may have been made
+  anyway, so the refusal is only attempted, and the call is counted as far as it is reported. What is known of that at
+  its start is read from its instance.
+- ``on_demand``: an operation only if a hook applies to its kind, or the settings ask for every step.
+- ``pools``: parts of it run in threads of a pool, to which the library does not pass the call's context on.
 """
 
 _RUNS = frozenset[Kind](("run", "agent.invoke", "agent.delegate"))
@@ -70,48 +79,6 @@ NAMING_KEYS: Mapping[str, str] = {
 }
 
 
-def nothing(_result: Any) -> tuple[Attributes, Usage | None]:
-    """The response of a call that reports nothing about itself."""
-    return {}, None
-
-
-def no_messages(_result: Any) -> list[Message]:
-    """The output messages of a call without any."""
-    return []
-
-
-def plain_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any:
-    """An answer that is passed on as the hook gave it."""
-    return value
-
-
-def same_name(model: str) -> str:
-    """A model's name that is read as it is written."""
-    return model
-
-
-def empty_request(_instance: Any, _args: Args, _kwargs: Kwargs) -> Request:
-    """The request of a call whose arguments have no common terms."""
-    return Request()
-
-
-@dataclass(frozen=True, kw_only=True)
-class CallContext:
-    """Whom a call is for, and what else the application told the library of it.
-
-    Attributes:
-        identity: Ids the library knows: keys of ``Identity``.
-        authenticates: A server authenticated the user among these ids: arguments of calls inside do not say otherwise.
-        metadata: Further facts about the call; ``op.extras["metadata"]``.
-        config: The configuration for the call; ``op.extras["config"]``.
-    """
-
-    identity: Callable[[Any, Args, Kwargs], Mapping[str, str]] | None = None
-    authenticates: bool = False
-    metadata: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None
-    config: Callable[[Any, Args, Kwargs], Mapping[str, Any]] | None = None
-
-
 class Described(NamedTuple):
     """The description of calls that are alike.
 
@@ -128,78 +95,29 @@ class Described(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Adapter:
-    """How calls of one sort are read and, if a hook asks for it, changed.
+    """What calls of one sort are, how they are read and, if a hook asks for it, changed.
 
     Attributes:
         kind: The kind of operation.
-        layer: Which library's view of the operation this is, e.g. ``langchain``; see ``transport_of``.
         start: Attributes known before the call; ``None`` means "this is no operation, pass through".
         watch: What ``start`` depends on, as a hashable value: calls with equal values are described once. ``None`` for
             a call that is not like others.
         vary: Adds start attributes that ``watch`` does not cover; returns whether any may have to be made encodable.
-        response: End attributes and usage of a result.
-        source: How certain the counts are that it reads: those of a client are in the provider's bytes.
-        mark: Returns an id of a result's content, which shows whether another call already produced it.
-        names: All names that one call works on, if there may be several; ``None`` if they cannot be known.
-        request: The normalized request; only called when a hook or content capture needs it.
-        message: Reads a message that a hook gave in the library's own form.
-        output: A result's messages in role/parts form.
-        rewrite: New ``(args, kwargs)`` for a ``Change``; ``None`` if the library's call cannot be rewritten.
-        takes: The fields of a ``Change`` that ``rewrite`` supports; it is never given others.
-        bare_model: How a request reads that a hook gave another model, if the name says more than the model.
-        answer: The library's own result for a value that a hook answered with.
-        announce: Makes a call that a hook answered by the library's own code, with the answer in place of what its body
-            does, so that the library tells its listeners, such as callbacks, of it. Given the call, its result and
-            whether it is async, it returns what such a call returns: the result, an awaitable or a stream; ``None`` if
-            nobody can be told.
-        amend: ``answer`` for a value that replaces a result, which comes first, if it depends on that.
-        rejected: The library's own error *result* for a rejection, or its own exception, which is raised; ``None`` to
-            have the rejection raised.
-        native_error: The library's own exception for a rejection, which is raised as both; ``None`` if it has none.
-        refusal: The rejection that the library has made an exception of its own of; that is raised as both.
-        boundary: This serves a request from elsewhere, such as another process: what refuses it or ends its run leaves
-            it as ``rejected`` says, and is never raised into what serves other requests too.
-        fault: Why a result that was returned is an error, as an ``error.type``; empty if it is none. ``after`` hooks
-            decide about such a result as about any other.
-        context: Whom a call is for, and what else the application told the library; ``None`` if nothing.
-        streaming: How results that are streams are read; ``None`` if none are.
-        prepare: Makes spanhook's own last changes to a call, such as requesting a stream's usage.
-        repeat: The call to make in place of one that has failed because of what ``prepare`` changed, and what to call
-            if that succeeds; ``None`` if it has failed for another reason.
-        coerced: How gates see what the framework makes of a tool's arguments, if it makes anything of them.
-        shown: What hooks were shown of a tool's arguments, copied just before the call is made; for calls whose body
-            receives what the framework makes of that, see ``Receiver``.
-        received: The call with the arguments that its body receives.
-        received_later: Whether the call is sure to reach its body through a ``Receiver``, so that hooks which act once
-            may wait for that.
-        onward: Puts the trace context, as text, into a request that leaves the process, or that the library reads it
-            from.
-        failure: What a failed call reports nevertheless, such as the usage of an answer that could not be parsed.
-        follows: Further operations that follow from the call's result or exception, which it is also given; see
-            ``Following``.
-        model_layer: This is a framework's view of a model or tool: a call directly inside it that carries its request,
-            such as a client's, is its transport; see ``absorption``.
-        relays: With ``model_layer``: it passes on what it is asked for, as a client does, and so may itself be the
-            transport of another library's call.
-        carries: What identifies the request in its transport: the last text of each prompt, or arguments.
-        goes_on: Whether calls on this instance may continue in another of its methods; unset if they always may. What
-            such a call carries is noted before the gates run, which takes time in proportion to its length.
-        transport_of: Layers of the same library whose operation absorbs this call if it directly encloses it, on the
-            same instance, and carries the same.
-        defaults: Defaults of omitted arguments, which the request then contains.
-        block: This is a block of the application's code, which cannot be skipped: even if a hook answered, the block
-            runs and the chain continues after it.
-        system_in_messages: The request's ``system`` is also in its messages.
+        layer: Which library's view of the operation this is, e.g. ``langchain``; see ``transport_of``.
+        span_kind: The kind of its spans.
         verb: What span names begin with, and the ``gen_ai.operation.name`` if the conventions have it; if empty, the
             kind's word in ``OPERATION_NAMES``.
         method: What span names begin with instead, for calls that have conventions of their own.
         named_by: The start attribute that names the span, if it differs from the one for its kind.
-        hosts: Agents that this agent hands over to run inside its operation, not after it.
-        pools: Parts of it run in threads of a pool, to which the library does not pass the call's context on.
-        made_elsewhere: Another program makes the call, and tells this one of it: what gates refuse may have been made
-            anyway, so the refusal is only attempted, and the call is counted as far as it is reported. What is known of
-            that at its start is read from its instance.
-        on_demand: An operation only if a hook applies to its kind, or the settings ask for every step.
+        context: Whom a call is for, and what else the application told the library; ``None`` if nothing.
+        follows: Further operations that follow from the call's result or exception, which it is also given; see
+            ``Following``.
+        reading: How what goes into a call and comes out of it is read.
+        editing: How a call is changed, answered and refused.
+        streaming: How results that are streams are read; ``None`` if none are.
+        nesting: How calls lie in each other that are one operation.
+        receiving: How hooks see what the framework makes of a tool's arguments; ``None`` if they see what was sent.
+        traits: What is peculiar to it.
     """
 
     kind: Kind
@@ -208,51 +126,17 @@ class Adapter:
     vary: Callable[[Attributes, Any, Args, Kwargs], bool] | None = None
     layer: str = ""
     span_kind: SpanKind = SpanKind.INTERNAL
-    response: Callable[[Any], tuple[Attributes, Usage | None]] = nothing
-    source: Source = "framework"
-    mark: Callable[[Any], Any] | None = None
-    names: Callable[[Any, Args, Kwargs], frozenset[str] | None] | None = None
-    request: Callable[[Any, Args, Kwargs], Request] = empty_request
-    message: Callable[[Any], Message] | None = None
-    output: Callable[[Any], list[Message]] = no_messages
-    rewrite: Callable[[Any, Args, Kwargs, Change], tuple[Args, Kwargs]] | None = None
-    takes: frozenset[str] = frozenset()
-    bare_model: Callable[[str], str] = same_name
-    answer: Callable[[Any, Args, Kwargs, Any], Any] = plain_answer
-    announce: Callable[[Any, Args, Kwargs, Any, bool], Any] | None = None
-    amend: Callable[[Any, Any, Args, Kwargs, Any], Any] | None = None
-    rejected: Callable[[Any, Args, Kwargs, str], Any] | None = None
-    native_error: Callable[[Any, Args, Kwargs, Reject], BaseException | None] | None = None
-    refusal: Callable[[BaseException], Reject | None] | None = None
-    boundary: bool = False
-    fault: Callable[[Any], str] | None = None
-    context: CallContext | None = None
-    error_type: Callable[[BaseException], str] = exception_name
-    streaming: Streaming | None = None
-    prepare: Callable[[Any, Args, Kwargs], tuple[Args, Kwargs]] | None = None
-    repeat: Callable[[Any, Args, Kwargs, BaseException], tuple[Args, Kwargs, Callable[[], object]] | None] | None = None
-    coerced: Coerced = "as sent"
-    shown: Callable[[Any, Args, Kwargs], Any] | None = None
-    received: Callable[[Any, Args, Kwargs, Any], tuple[Args, Kwargs]] | None = None
-    received_later: Callable[[Any, Args, Kwargs], bool] | None = None
-    onward: Callable[[Any, Args, Kwargs, Mapping[str, str]], tuple[Args, Kwargs]] | None = None
-    failure: Callable[[Any, Args, Kwargs, BaseException], tuple[Attributes, Usage | None]] | None = None
-    follows: Callable[[Any, Args, Kwargs, Any, BaseException | None], Iterable["Following"]] | None = None
-    model_layer: bool = False
-    relays: bool = False
-    carries: Callable[[Any, Args, Kwargs], list[str | None]] | None = None
-    goes_on: Callable[[Any], bool] | None = None
-    transport_of: frozenset[str] = frozenset()
-    defaults: Callable[[Any], Mapping[str, Any]] | None = None
-    block: bool = False
-    system_in_messages: bool = False
     verb: str = ""
     method: str = ""
     named_by: str = ""
-    hosts: bool = False
-    pools: bool = False
-    made_elsewhere: bool = False
-    on_demand: bool = False
+    context: CallContext | None = None
+    follows: Callable[[Any, Args, Kwargs, Any, BaseException | None], Iterable["Following"]] | None = None
+    reading: Reading = NOTHING_READ
+    editing: Editing = AS_GIVEN
+    streaming: Streaming | None = None
+    nesting: Nesting = ALONE
+    receiving: Receiving | None = None
+    traits: frozenset[Trait] = frozenset()
     target_key: str = field(init=False)
     naming_key: str = field(init=False)
     reenters: bool = field(init=False)
@@ -265,9 +149,9 @@ class Adapter:
         object.__setattr__(self, "target_key", target)
         object.__setattr__(self, "verb", self.verb or OPERATION_NAMES.get(self.kind, self.kind))
         object.__setattr__(self, "naming_key", self.named_by or NAMING_KEYS.get(self.kind, target))
-        is_run = self.kind in _RUNS or (self.kind == "tool.execute" and self.carries is None)
-        object.__setattr__(self, "reenters", is_run and not self.model_layer and not self.block)
-        object.__setattr__(self, "prepares", self.prepare is not None or self.onward is not None)
+        is_run = self.kind in _RUNS or (self.kind == "tool.execute" and self.nesting.carries is None)
+        object.__setattr__(self, "reenters", is_run and not self.nesting.is_framework and "block" not in self.traits)
+        object.__setattr__(self, "prepares", self.editing.prepare is not None or self.editing.onward is not None)
         object.__setattr__(self, "may_stream", self.streaming is not None and self.streaming.stream_of is not None)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from operator import is_
 from typing import Any
 
-from spanhook.model.adapter import Coerced
+from spanhook.model.adapter import Adapter
 from spanhook.model.arguments import Args, Attributes, Kwargs
 from spanhook.model.copying import copied
 from spanhook.model.request import Change, Request
@@ -77,17 +77,20 @@ class Receipt:
     belongs: Callable[[Any, Any], bool] = is_
 
 
-def receiving(
-    request: Callable[[Any, Args, Kwargs], Request],
-    rewrite: Callable[[Any, Args, Kwargs, Change], tuple[Args, Kwargs]],
-    coerced: Coerced = "exact",
-) -> dict[str, Any]:
-    """The fields of an adapter whose calls end in a ``Receiver``, by how it reads and rewrites arguments."""
+def arguments_shown(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Any:
+    """What hooks were shown of a call's arguments, as a copy."""
+    own = adapter.receiving.shown if adapter.receiving is not None else None
+    return (
+        copied(adapter.reading.request(instance, args, kwargs).arguments)
+        if own is None
+        else own(instance, args, kwargs)
+    )
 
-    def shown(instance: Any, args: Args, kwargs: Kwargs) -> Any:
-        return copied(request(instance, args, kwargs).arguments)
 
-    def received(instance: Any, args: Args, kwargs: Kwargs, arguments: Any) -> tuple[Args, Kwargs]:
-        return rewrite(instance, args, kwargs, Change(arguments=arguments))
-
-    return {"coerced": coerced, "shown": shown, "received": received}
+def with_received(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, arguments: Any) -> tuple[Args, Kwargs]:
+    """The call with the arguments that its body receives."""
+    own, rewrite = adapter.receiving.received if adapter.receiving is not None else None, adapter.editing.rewrite
+    if own is not None:
+        return own(instance, args, kwargs, arguments)
+    assert rewrite is not None
+    return rewrite(instance, args, kwargs, Change(arguments=arguments))

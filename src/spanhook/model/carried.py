@@ -57,10 +57,10 @@ def in_order(arguments: Mapping[str, Any]) -> str:
 
 def carried_by(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Carried:
     """What identifies a request; ``[None]``, which matches hardly any other, if it cannot be read."""
-    if adapter.carries is None:
+    if adapter.nesting.carries is None:
         return [None]
     try:
-        return adapter.carries(instance, args, kwargs)
+        return adapter.nesting.carries(instance, args, kwargs)
     except Exception as error:
         internal.report("extract.carries", error)
         return [None]
@@ -69,10 +69,10 @@ def carried_by(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> C
 def note_gated(op: Record) -> None:
     """Note what the gates are asked about: callbacks and overrides may later change it in place."""
     adapter, instance = op.adapter, op.instance
-    if not (_is_the_applications(instance) if adapter.reenters else adapter.carries):
+    if not (_is_the_applications(instance) if adapter.reenters else adapter.nesting.carries):
         return
     try:
-        if adapter.goes_on is None or adapter.goes_on(instance):
+        if adapter.nesting.goes_on is None or adapter.nesting.goes_on(instance):
             op.gated = _asked(adapter, instance, op.args, op.kwargs)
     except Exception as error:
         internal.report("extract.carries", error)
@@ -89,7 +89,7 @@ def goes_on(op: Record, args: Args, kwargs: Kwargs) -> bool:
     if op.adapter.reenters:
         if op.coverage in (None, "observed"):
             return True  # nobody was asked about this, or would be about anything else
-    elif op.adapter.carries is None:
+    elif op.adapter.nesting.carries is None:
         return True
     try:
         own = op.gated if op.gated is not None else _asked(op.adapter, op.instance, op.args, op.kwargs)
@@ -122,9 +122,9 @@ def _asked(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Carri
 
     Of what has been read as messages, these alone, because libraries put it into other forms between their methods.
     """
-    if adapter.carries is not None:
-        return adapter.carries(instance, args, kwargs)
-    request = adapter.request(instance, args, kwargs)
+    if adapter.nesting.carries is not None:
+        return adapter.nesting.carries(instance, args, kwargs)
+    request = adapter.reading.request(instance, args, kwargs)
     native = request.lent_inputs
     is_read = bool(request.messages) and not isinstance(cast("object", native), Mapping)
     is_empty = isinstance(cast("object", native), list | tuple) and not native

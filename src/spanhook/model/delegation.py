@@ -39,7 +39,7 @@ def delegation_of(op: Record) -> Record | None:
 def note_handoff(op: Record) -> None:
     """Remember a hand-off: the agents that it goes to run next, inside the agent that encloses all of them."""
     giver = _agent(op.parent)
-    team = giver if giver is None or giver.adapter.hosts else _agent(giver.parent)
+    team = giver if giver is None or "hosts" in giver.adapter.traits else _agent(giver.parent)
     if team is not None:
         team.__dict__.setdefault("handed_to", set()).update(op.name.split(","))
 

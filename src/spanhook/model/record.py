@@ -270,7 +270,7 @@ class Record(End):
         """Whether its name, or one of its names, is or may be in ``names``."""
         if self.name in names:
             return True
-        if self.adapter.names is None:
+        if self.adapter.reading.names is None:
             return False
         several = self.names
         return several is None or any(name in names for name in several)
@@ -279,9 +279,9 @@ class Record(End):
     def names(self) -> tuple[str, ...] | None:
         """``name``, and its other names, such as a tool's at its server; ``None`` if these cannot be known."""
         name = self.name
-        if self.adapter.names is None:
+        if self.adapter.reading.names is None:
             return (name,)
-        several = self.adapter.names(self.instance, self.args, self.kwargs)
+        several = self.adapter.reading.names(self.instance, self.args, self.kwargs)
         if several is None:
             return None
         return (name, *sorted(one for one in map(exact_text, several) if one != name))
@@ -311,7 +311,7 @@ class Record(End):
 
     def request(self) -> Request:
         """The request in common terms; parts of it are the application's own objects."""
-        return self.adapter.request(self.instance, self.args, self.kwargs)
+        return self.adapter.reading.request(self.instance, self.args, self.kwargs)
 
     @property
     def result(self) -> Any:

@@ -9,7 +9,7 @@ from opentelemetry import context as otel_context
 
 from spanhook.engine import AdmittedRuns, registry
 from spanhook.errors import HookError, SpanhookError
-from spanhook.model import Adapter, Admission, Args, Attributes, CallContext, Kwargs, Request, context
+from spanhook.model import Adapter, Admission, Args, Attributes, CallContext, Editing, Kwargs, Reading, Request, context
 from spanhook.schedules.deciding import Execution
 from spanhook.schedules.entry import CronEntry
 
@@ -80,9 +80,9 @@ CRON = Adapter(
     layer=LAYER,
     start=_start,
     context=CallContext(identity=_identity, authenticates=True),
-    request=_request,
-    answer=_answer,
-    block=True,
+    reading=Reading(request=_request),
+    editing=Editing(answer=_answer),
+    traits=frozenset(("block",)),
 )
 _runs = AdmittedRuns()
 

@@ -28,7 +28,7 @@ def captured(op: Record) -> dict[str, Any]:
             if request.inputs is not None:
                 found[semconv.GEN_AI_RETRIEVAL_QUERY_TEXT] = str(request.inputs)
         elif op.kind not in _WITHOUT:
-            if request.system and not op.adapter.system_in_messages and op.kind != "run":
+            if request.system and not op.adapter.reading.system_in_messages and op.kind != "run":
                 found[semconv.GEN_AI_SYSTEM_INSTRUCTIONS] = [{"type": "text", "content": request.system}]
             if request.messages:
                 found[semconv.GEN_AI_INPUT_MESSAGES] = request.messages
@@ -42,7 +42,7 @@ def captured(op: Record) -> dict[str, Any]:
 
 
 def _response(op: Record) -> Response:
-    return Response(op.adapter.output(op.result) if op.result is not None else ())
+    return Response(op.adapter.reading.output(op.result) if op.result is not None else ())
 
 
 def as_text(found: dict[str, Any]) -> dict[str, Any]:

@@ -127,16 +127,16 @@ def _is_theirs(op: Record, nested: Iterable[Record]) -> bool:
     for one in nested:
         theirs.add(one.usage)
     alike = theirs.input_tokens == used.input_tokens and theirs.output_tokens == used.output_tokens
-    is_summed = op.adapter.model_layer or op.foreign  # a client's report comes from its server
+    is_summed = op.adapter.nesting.is_framework or op.foreign  # a client's report comes from its server
     return alike and is_summed and not op.transported
 
 
 def _marks(op: Record) -> set[Any]:
     """Ids of the result, given by the library and by the provider."""
     mark = op.mark
-    if mark is None and op.adapter.mark is not None:
+    if mark is None and op.adapter.reading.mark is not None:
         try:
-            mark = op.adapter.mark(op.result)
+            mark = op.adapter.reading.mark(op.result)
         except Exception as error:
             internal.report("extract.mark", error)
     return {mark, (op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_ID)} - {None}

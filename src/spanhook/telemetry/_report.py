@@ -135,7 +135,12 @@ def _end_attributes(op: Record, telemetry: Telemetry, attributes: dict[str, Any]
     if telemetry.naming.newest and semconv.GEN_AI_RESPONSE_FINISH_REASONS not in attributes and _broke_off(op):
         choices = op.attributes.get(semconv.GEN_AI_REQUEST_CHOICE_COUNT, 1)
         attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = ("error",) * (choices if 0 < choices <= 128 else 1)
-    if op.adapter.names is not None and not op.adapter.block and op.kind in _NAMED and len(names := _names(op)) > 1:
+    if (
+        op.adapter.reading.names is not None
+        and "block" not in op.adapter.traits
+        and op.kind in _NAMED
+        and len(names := _names(op)) > 1
+    ):
         attributes[semconv.NAMES] = tuple(map(encodable, names))
     if op.agent and op.kind == "tool.execute":
         attributes[semconv.GEN_AI_AGENT_NAME] = op.agent
@@ -250,7 +255,7 @@ def _error_type(op: Record) -> str:
     if isinstance(op.error, Reject):
         return exception_name(Reject())  # for subclasses too: dashboards use it to tell refusals from failures
     try:
-        return encodable(op.adapter.error_type(op.error))
+        return encodable(op.adapter.reading.error_type(op.error))
     except Exception as failure:
         internal.report("extract.error_type", failure)
         return type(op.error).__name__

@@ -188,19 +188,19 @@ EXTRACTORS = sorted({name for adapter in set(paths.ADAPTERS.values()) for name i
 def test_every_extractor_is_known() -> None:
     """A new function of an adapter must be listed here, and so be made to raise."""
     assert set(EXTRACTORS) == {
-        "answer",
-        "bare_model",
-        "carries",
-        "error_type",
-        "failure",
-        "message",
-        "native_error",
-        "output",
-        "prepare",
-        "repeat",
-        "request",
-        "response",
-        "rewrite",
+        "editing.answer",
+        "editing.bare_model",
+        "editing.native_error",
+        "editing.prepare",
+        "editing.repeat",
+        "editing.rewrite",
+        "nesting.carries",
+        "reading.error_type",
+        "reading.failure",
+        "reading.message",
+        "reading.output",
+        "reading.request",
+        "reading.response",
         "start",
         "streaming.answer_chunks",
         "streaming.body",
@@ -212,10 +212,10 @@ def test_every_extractor_is_known() -> None:
 
 #: What a fault is tried with, beside an answer that comes whole.
 ALSO = {
-    "repeat": Reply(status=400),
-    "error_type": Reply(status=429),
-    "failure": Reply("no JSON"),
-    "response": Reply(cut=2),
+    "editing.repeat": Reply(status=400),
+    "reading.error_type": Reply(status=429),
+    "reading.failure": Reply("no JSON"),
+    "reading.response": Reply(cut=2),
     "streaming.chunks": Reply(cut=2),
     "streaming.body": Reply(cut=2),
 }
@@ -233,7 +233,7 @@ def test_every_extractor_made_to_raise(way: Way, server: OpenAIServer, monkeypat
             for path, adapter in list(paths.ADAPTERS.items()):
                 if extractor in extractors(adapter):
                     monkeypatch.setitem(paths.ADAPTERS, path, with_extractor(adapter, extractor, broken))
-            with recorder(settings=Settings(stream_usage=extractor == "prepare")) as seen:
+            with recorder(settings=Settings(stream_usage=extractor == "editing.prepare")) as seen:
                 internal.fatal = False
                 assert outcome(way, server.url) == expected[reply], extractor
                 internal.fatal = True

@@ -124,7 +124,7 @@ class Counted:
 
 
 def _error_type(error: BaseException, op: Record) -> str:
-    return REJECT if isinstance(error, Reject) else op.adapter.error_type(error)
+    return REJECT if isinstance(error, Reject) else op.adapter.reading.error_type(error)
 
 
 def _since(sums: Vector, before: Vector | None) -> Vector:

@@ -21,10 +21,12 @@ from spanhook.model import (
     Adapter,
     Args,
     Change,
+    Editing,
     Identity,
     Kwargs,
     Leaves,
     Message,
+    Reading,
     Record,
     Request,
     Usage,
@@ -169,12 +171,13 @@ def _adapter(kind: str) -> Adapter:
         kind=cast("semconv.Kind", kind),
         layer="recording",
         start=_start,
-        names=_names if kind in _NAMED else None,
-        request=_request,
-        rewrite=_rewrite,
-        takes=_FIELDS,
-        output=_tool_output if kind == "tool.execute" else _output,
-        fault=_fault,
+        reading=Reading(
+            names=_names if kind in _NAMED else None,
+            request=_request,
+            output=_tool_output if kind == "tool.execute" else _output,
+            fault=_fault,
+        ),
+        editing=Editing(rewrite=_rewrite, takes=_FIELDS),
     )
 
 

@@ -95,16 +95,25 @@ def awaited_answer(instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Any
     return ResponseStream(said(), finalizer=partial(_finalized, instance, args, kwargs))
 
 
-CLIENT = replace(MODEL, request=_read(model_request), rewrite=client_rewrite, carries=_read(model_carries))
+CLIENT = replace(
+    MODEL,
+    reading=replace(MODEL.reading, request=_read(model_request)),
+    editing=replace(MODEL.editing, rewrite=client_rewrite),
+    nesting=replace(MODEL.nesting, carries=_read(model_carries)),
+)
 STREAMING = replace(models.STREAMING, hands_out=handing(_finalized))
 STREAM = replace(
     models.STREAM,
-    request=_read(model_request),
-    rewrite=client_rewrite,
-    carries=_read(model_carries),
+    reading=replace(models.STREAM.reading, request=_read(model_request)),
+    editing=replace(models.STREAM.editing, rewrite=client_rewrite),
     streaming=STREAMING,
+    nesting=replace(models.STREAM.nesting, carries=_read(model_carries)),
 )
-AWAITED = replace(STREAM, streaming=replace(STREAMING, hands_out=None, stream_of=stream_of), answer=awaited_answer)
+AWAITED = replace(
+    STREAM,
+    editing=replace(STREAM.editing, answer=awaited_answer),
+    streaming=replace(STREAMING, hands_out=None, stream_of=stream_of),
+)
 """A coroutine function that returns a stream."""
 
-_TURNS = {one: replace(one, transport_of=frozenset()) for one in (MODEL, models.STREAM)}
+_TURNS = {one: replace(one, nesting=replace(one.nesting, transport_of=frozenset())) for one in (MODEL, models.STREAM)}

@@ -11,7 +11,7 @@ from agent_framework import FunctionTool
 from spanhook import semconv
 from spanhook.instrument.agent_framework.describing import PROVIDER
 from spanhook.instrument.signatures import Signature
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Request, current_record, exact_text
+from spanhook.model import Adapter, Args, Attributes, Editing, Kwargs, Reading, Request, current_record, exact_text
 
 CALL = Signature("context", "call_next")
 
@@ -58,7 +58,6 @@ HANDOFF = Adapter(
     kind="agent.delegate",
     layer="agent_framework.handoff",
     start=handoff_start,
-    request=handoff_request,
-    answer=handoff_answer,
-    rejected=handoff_rejected,
+    reading=Reading(request=handoff_request),
+    editing=Editing(answer=handoff_answer, rejected=handoff_rejected),
 )

@@ -31,8 +31,11 @@ from spanhook.model import (
     Attributes,
     Carried,
     Change,
+    Editing,
     Kwargs,
     Message,
+    Nesting,
+    Reading,
     Request,
     Streaming,
     Usage,
@@ -127,16 +130,15 @@ MODEL = Adapter(
     layer=AGENT_FRAMEWORK_MODEL,
     span_kind=SpanKind.CLIENT,
     start=model_start,
-    response=model_response,
-    request=model_request,
-    message=read,
-    output=model_output,
-    rewrite=model_rewrite,
-    takes=frozenset(("inputs", "messages", "model", "system")),
-    answer=model_answer,
-    model_layer=True,
-    carries=model_carries,
-    transport_of=frozenset((AGENT_FRAMEWORK_MODEL,)),  # a stream may be made of a response
+    reading=Reading(response=model_response, request=model_request, message=read, output=model_output),
+    editing=Editing(
+        rewrite=model_rewrite, takes=frozenset(("inputs", "messages", "model", "system")), answer=model_answer
+    ),
+    nesting=Nesting(
+        role="framework",
+        carries=model_carries,
+        transport_of=frozenset((AGENT_FRAMEWORK_MODEL,)),  # a stream may be made of a response
+    ),
 )
 STREAMING = Streaming(chunks=ChatUpdates, hands_out=handing(model_finalized), answer_chunks=model_updates, texts=TEXTS)
 STREAM = replace(MODEL, start=stream_start, streaming=STREAMING)

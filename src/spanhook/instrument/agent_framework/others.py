@@ -64,15 +64,15 @@ def _finalized(instance: Any, args: Args, kwargs: Kwargs, updates: Sequence[Any]
 OTHER = replace(
     MODEL,
     start=_read(model_start),
-    request=_read(model_request),
-    rewrite=other_rewrite,
-    carries=_read(model_carries),
+    reading=replace(MODEL.reading, request=_read(model_request)),
+    editing=replace(MODEL.editing, rewrite=other_rewrite),
+    nesting=replace(MODEL.nesting, carries=_read(model_carries)),
 )
 STREAM = replace(
     MODEL_STREAM,
     start=_read(stream_start),
-    request=_read(model_request),
-    rewrite=other_rewrite,
-    carries=_read(model_carries),
+    reading=replace(MODEL_STREAM.reading, request=_read(model_request)),
+    editing=replace(MODEL_STREAM.editing, rewrite=other_rewrite),
     streaming=replace(STREAMING, hands_out=handing(_finalized)),
+    nesting=replace(MODEL_STREAM.nesting, carries=_read(model_carries)),
 )

@@ -19,8 +19,10 @@ from spanhook.model import (
     Attributes,
     CallContext,
     Change,
+    Editing,
     Kwargs,
     Message,
+    Reading,
     Request,
     Streaming,
     Usage,
@@ -112,13 +114,8 @@ RUN = Adapter(
     layer="agent_framework.run",
     start=run_start,
     context=CallContext(identity=run_identity, metadata=run_metadata),
-    response=run_response,
-    request=run_request,
-    message=read,
-    output=run_output,
-    rewrite=run_rewrite,
-    takes=frozenset(("inputs", "messages")),
-    answer=run_answer,
+    reading=Reading(response=run_response, request=run_request, message=read, output=run_output),
+    editing=Editing(rewrite=run_rewrite, takes=frozenset(("inputs", "messages")), answer=run_answer),
 )
 STREAM = replace(
     RUN, streaming=Streaming(chunks=AgentUpdates, hands_out=handing(_finalized), answer_chunks=run_updates)

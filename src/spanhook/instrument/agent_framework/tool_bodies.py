@@ -5,15 +5,17 @@ from typing import Any
 from agent_framework import FunctionTool
 
 from spanhook.instrument.receivers import has_own, is_of, is_received
-from spanhook.model import Args, Attributes, Coerced, Kwargs, Receipt, Request, copied
+from spanhook.model import Args, Attributes, Kwargs, Receipt, Receiving, Request, copied
 
 _CALLING = "_invoke_function"
-COERCED: Coerced = "exact" if hasattr(FunctionTool, _CALLING) else "as sent"
 
 
 def received_later(instance: Any, _args: Args, _kwargs: Kwargs) -> bool:
     own = has_own(instance, "invoke", _CALLING)
     return not own and is_of(type(instance), "invoke", FunctionTool) and is_received(type(instance), _CALLING)
+
+
+RECEIVING = Receiving(later=received_later) if hasattr(FunctionTool, _CALLING) else None
 
 
 def _call(args: Args, kwargs: Kwargs) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from spanhook import semconv
 from spanhook.instrument.agent_framework.contents import part_of
-from spanhook.instrument.agent_framework.tool_bodies import COERCED, received_later
+from spanhook.instrument.agent_framework.tool_bodies import RECEIVING
 from spanhook.instrument.layers import MCP_SERVER
 from spanhook.instrument.wire import encoded
 from spanhook.model import (
@@ -23,15 +23,17 @@ from spanhook.model import (
     Attributes,
     Carried,
     Change,
+    Editing,
     Kwargs,
     Message,
+    Nesting,
+    Reading,
     Record,
     Request,
     current_record,
     exact_text,
     gated_by,
     in_order,
-    receiving,
 )
 
 _OWN = frozenset(("arguments", "context", "tool_call_id", "skip_parsing"))
@@ -218,18 +220,16 @@ TOOL = Adapter(
     kind="tool.execute",
     layer="agent_framework.tool",
     start=tool_start,
-    names=tool_names,
-    request=tool_request,
-    output=tool_output,
-    rewrite=tool_rewrite,
-    takes=frozenset(("arguments", "inputs")),
-    prepare=tool_prepare,
-    answer=tool_answer,
-    rejected=tool_rejected,
-    model_layer=True,
-    carries=tool_carries,
-    received_later=received_later,
-    **receiving(tool_request, tool_rewrite, COERCED),
+    reading=Reading(names=tool_names, request=tool_request, output=tool_output),
+    editing=Editing(
+        rewrite=tool_rewrite,
+        takes=frozenset(("arguments", "inputs")),
+        prepare=tool_prepare,
+        answer=tool_answer,
+        rejected=tool_rejected,
+    ),
+    nesting=Nesting(role="framework", carries=tool_carries),
+    receiving=RECEIVING,
 )
 
 
@@ -276,13 +276,8 @@ def call_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any
 
 CALL = replace(
     TOOL,
-    request=call_request,
-    rewrite=call_rewrite,
-    answer=call_answer,
-    rejected=None,
-    carries=call_carries,
-    coerced="as sent",
-    shown=None,
-    received=None,
-    received_later=None,
+    reading=replace(TOOL.reading, request=call_request),
+    editing=replace(TOOL.editing, rewrite=call_rewrite, answer=call_answer, rejected=None),
+    nesting=replace(TOOL.nesting, carries=call_carries),
+    receiving=None,
 )

@@ -23,8 +23,10 @@ from spanhook.model import (
     Args,
     Attributes,
     CallContext,
+    Editing,
     Kwargs,
     Message,
+    Reading,
     Record,
     Request,
     Streaming,
@@ -134,9 +136,7 @@ RUN = Adapter(
     layer="agent_framework.workflow",
     start=run_start,
     context=CallContext(identity=run_identity),
-    response=run_response,
-    request=run_request,
-    output=run_output,
-    answer=run_answer,
+    reading=Reading(response=run_response, request=run_request, output=run_output),
+    editing=Editing(answer=run_answer),
 )
 STREAM = replace(RUN, streaming=Streaming(chunks=Events, hands_out=handing(_finalized), answer_chunks=run_events))

@@ -17,7 +17,19 @@ from spanhook.errors import HookError
 from spanhook.instrument.claude_agent_sdk.lasting import Lasting
 from spanhook.instrument.claude_agent_sdk.turns import MESSAGES, PROVIDER, body_of
 from spanhook.instrument.layers import CLAUDE_MODEL
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Opening, Request, Usage, exact_text
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Editing,
+    Kwargs,
+    Message,
+    Opening,
+    Reading,
+    Request,
+    Usage,
+    exact_text,
+)
 
 
 class Answer:
@@ -101,11 +113,9 @@ ANSWER = Adapter(
     layer=CLAUDE_MODEL,
     span_kind=SpanKind.CLIENT,
     start=answer_start,
-    request=answer_request,
-    response=answer_response,
-    output=answer_output,
-    answer=no_answer,
-    made_elsewhere=True,
+    reading=Reading(request=answer_request, response=answer_response, output=answer_output),
+    editing=Editing(answer=no_answer),
+    traits=frozenset(("made_elsewhere",)),
 )
 
 

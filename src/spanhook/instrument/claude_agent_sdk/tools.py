@@ -14,8 +14,11 @@ from spanhook.model import (
     Attributes,
     Carried,
     Change,
+    Editing,
     Kwargs,
     Message,
+    Nesting,
+    Reading,
     Request,
     current_record,
     exact_text,
@@ -123,15 +126,11 @@ TOOL = Adapter(
     kind="tool.execute",
     layer="claude_agent_sdk.tool",
     start=tool_start,
-    names=tool_names,
-    request=tool_request,
-    output=tool_output,
-    rewrite=tool_rewrite,
-    takes=frozenset(("arguments", "inputs")),
-    answer=tool_answer,
-    amend=tool_amend,
-    model_layer=True,
-    carries=tool_carries,
+    reading=Reading(names=tool_names, request=tool_request, output=tool_output),
+    editing=Editing(
+        rewrite=tool_rewrite, takes=frozenset(("arguments", "inputs")), answer=tool_answer, amend=tool_amend
+    ),
+    nesting=Nesting(role="framework", carries=tool_carries),
 )
 
 
@@ -143,11 +142,9 @@ TOOL_USED = Adapter(
     kind="tool.execute",
     layer="claude_agent_sdk.used",
     start=tool_start,
-    names=tool_names,
-    request=tool_request,
-    output=tool_output,
-    answer=_no_answer,
-    made_elsewhere=True,
+    reading=Reading(names=tool_names, request=tool_request, output=tool_output),
+    editing=Editing(answer=_no_answer),
+    traits=frozenset(("made_elsewhere",)),
 )
 """A tool that the program has used without asking, or with other arguments than it has asked for."""
 
@@ -185,9 +182,8 @@ DELEGATION = Adapter(
     kind="agent.delegate",
     layer="claude_agent_sdk.delegation",
     start=delegation_start,
-    request=delegation_request,
-    output=agent_output,
-    answer=tool_answer,
+    reading=Reading(request=delegation_request, output=agent_output),
+    editing=Editing(answer=tool_answer),
 )
 
 
@@ -216,14 +212,16 @@ STARTED = Adapter(
     kind="agent.invoke",
     layer="claude_agent_sdk.agent",
     start=started_start,
-    request=started_request,
-    output=agent_output,
-    rewrite=turn_rewrite,
-    takes=frozenset(("inputs", "messages")),
-    answer=tool_answer,
+    reading=Reading(request=started_request, output=agent_output),
+    editing=Editing(rewrite=turn_rewrite, takes=frozenset(("inputs", "messages")), answer=tool_answer),
 )
 DELEGATION_USED, STARTED_USED = (
-    replace(one, layer=f"{one.layer}_used", rewrite=None, takes=frozenset(), answer=_no_answer, made_elsewhere=True)
+    replace(
+        one,
+        layer=f"{one.layer}_used",
+        editing=replace(one.editing, rewrite=None, takes=frozenset(), answer=_no_answer),
+        traits=one.traits | {"made_elsewhere"},
+    )
     for one in (DELEGATION, STARTED)
 )
 """An agent that the program has started without asking, or with another prompt than it has asked for."""

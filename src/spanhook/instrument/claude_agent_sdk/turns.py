@@ -7,7 +7,7 @@ from spanhook import semconv
 from spanhook.errors import HookError
 from spanhook.instrument.formats.anthropic import Messages
 from spanhook.instrument.wire import encoded
-from spanhook.model import Adapter, Args, Attributes, CallContext, Change, Kwargs, Message, Request
+from spanhook.model import Adapter, Args, Attributes, CallContext, Change, Editing, Kwargs, Message, Reading, Request
 
 PROVIDER = "anthropic"
 NAME = "claude"
@@ -98,11 +98,6 @@ TURN = Adapter(
     layer="claude_agent_sdk.turn",
     start=turn_start,
     context=CallContext(identity=turn_identity),
-    request=turn_request,
-    rewrite=turn_rewrite,
-    takes=frozenset(("inputs", "messages")),
-    response=turn_response,
-    output=turn_output,
-    answer=turn_answer,
-    fault=turn_fault,
+    reading=Reading(request=turn_request, response=turn_response, output=turn_output, fault=turn_fault),
+    editing=Editing(rewrite=turn_rewrite, takes=frozenset(("inputs", "messages")), answer=turn_answer),
 )

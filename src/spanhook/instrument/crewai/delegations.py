@@ -12,7 +12,7 @@ from spanhook.instrument import caches
 from spanhook.instrument.crewai.arguments import CACHED
 from spanhook.instrument.crewai.arguments import DELEGATED as CALL
 from spanhook.instrument.crewai.runs import PROVIDER, name_of, run_output, text_of
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Request, current_record, exact_text
+from spanhook.model import Adapter, Args, Attributes, Editing, Kwargs, Reading, Request, current_record, exact_text
 
 
 def _coworker(tool: Any, args: Args, kwargs: Kwargs) -> Any:
@@ -74,9 +74,6 @@ DELEGATION = Adapter(
     kind="agent.delegate",
     layer="crewai.delegation",
     start=delegation_start,
-    names=delegation_names,
-    request=delegation_request,
-    output=run_output,
-    answer=delegation_answer,
-    rejected=delegation_rejected,
+    reading=Reading(names=delegation_names, request=delegation_request, output=run_output),
+    editing=Editing(answer=delegation_answer, rejected=delegation_rejected),
 )

@@ -15,7 +15,19 @@ from spanhook.instrument.crewai.prompts import TAKES, request_of, rewritten
 from spanhook.instrument.crewai.refusals import aborted
 from spanhook.instrument.formats.openai import chat_message
 from spanhook.instrument.wire import encoded, messages_in, text_in
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, exact_text, runs_on
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Change,
+    Editing,
+    Kwargs,
+    Message,
+    Reading,
+    Request,
+    exact_text,
+    runs_on,
+)
 
 PROVIDER = "crewai"
 _OWN = ("crewai.agents.", "crewai.memory.", "crewai.experimental.")
@@ -76,10 +88,8 @@ CREW = Adapter(
     kind="run",
     layer="crewai.crew",
     start=crew_start,
-    request=crew_request,
-    output=run_output,
-    answer=crew_answer,
-    native_error=aborted,
+    reading=Reading(request=crew_request, output=run_output),
+    editing=Editing(answer=crew_answer, native_error=aborted),
 )
 
 
@@ -87,7 +97,7 @@ def flow_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any
     return value
 
 
-FLOW = replace(CREW, layer="crewai.flow", answer=flow_answer)
+FLOW = replace(CREW, layer="crewai.flow", editing=replace(CREW.editing, answer=flow_answer))
 
 
 # ------------------------------------------------------------------------------------------------- agents
@@ -134,12 +144,8 @@ AGENT = Adapter(
     kind="agent.invoke",
     layer="crewai.agent",
     start=agent_start,
-    request=task_request,
-    output=run_output,
-    rewrite=task_rewrite,
-    takes=frozenset(("inputs",)),
-    answer=task_answer,
-    native_error=aborted,
+    reading=Reading(request=task_request, output=run_output),
+    editing=Editing(rewrite=task_rewrite, takes=frozenset(("inputs",)), answer=task_answer, native_error=aborted),
 )
 
 
@@ -172,10 +178,6 @@ def asked_answer(instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any
 
 ASKED_AGENT = replace(
     AGENT,
-    request=asked_request,
-    message=chat_message,
-    rewrite=asked_rewrite,
-    takes=TAKES,
-    answer=asked_answer,
-    system_in_messages=True,
+    reading=replace(AGENT.reading, request=asked_request, message=chat_message, system_in_messages=True),
+    editing=replace(AGENT.editing, rewrite=asked_rewrite, takes=TAKES, answer=asked_answer),
 )

@@ -23,12 +23,15 @@ from spanhook.model import (
     Attributes,
     Carried,
     Change,
+    Editing,
     Kwargs,
     Message,
+    Nesting,
+    Reading,
+    Receiving,
     Request,
     current_record,
     in_order,
-    receiving,
 )
 
 LAYER = "crewai.tool"
@@ -131,19 +134,12 @@ RUN = Adapter(
     kind="tool.execute",
     layer=LAYER,
     start=tool_start,
-    names=tool_names,
-    request=requesting(run_arguments),
-    output=tool_output,
-    rewrite=run_rewrite,
-    takes=frozenset(("arguments", "inputs")),
-    prepare=tool_prepare,
-    native_error=aborted,
-    fault=fault,
-    model_layer=True,
-    relays=True,
-    carries=carrying(run_arguments),
-    received_later=run_later,
-    **receiving(requesting(run_arguments), run_rewrite, "twice"),
+    reading=Reading(names=tool_names, request=requesting(run_arguments), output=tool_output, fault=fault),
+    editing=Editing(
+        rewrite=run_rewrite, takes=frozenset(("arguments", "inputs")), prepare=tool_prepare, native_error=aborted
+    ),
+    nesting=Nesting(role="relay", carries=carrying(run_arguments)),
+    receiving=Receiving(coerced="twice", later=run_later),
 )
 
 
@@ -165,11 +161,10 @@ def invoked_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) 
 
 INVOKED_TOOL = replace(
     RUN,
-    request=requesting(invoked_arguments),
-    rewrite=invoked_rewrite,
-    carries=carrying(invoked_arguments),
-    received_later=invoked_later,
-    **receiving(requesting(invoked_arguments), invoked_rewrite, "twice"),
+    reading=replace(RUN.reading, request=requesting(invoked_arguments)),
+    editing=replace(RUN.editing, rewrite=invoked_rewrite),
+    nesting=replace(RUN.nesting, carries=carrying(invoked_arguments)),
+    receiving=Receiving(coerced="twice", later=invoked_later),
 )
 
 
@@ -200,15 +195,12 @@ def executed_rejected(_instance: Any, _args: Args, _kwargs: Kwargs, reason: str)
 EXECUTED_FUNCTION = replace(
     RUN,
     start=executed_start,
-    names=None,
-    request=requesting(executed_arguments),
-    rewrite=executed_rewrite,
-    answer=executed_answer,
-    rejected=executed_rejected,
-    prepare=None,
-    carries=carrying(executed_arguments),
-    received_later=None,
-    **receiving(requesting(executed_arguments), executed_rewrite, "twice"),
+    reading=replace(RUN.reading, names=None, request=requesting(executed_arguments)),
+    editing=replace(
+        RUN.editing, rewrite=executed_rewrite, answer=executed_answer, rejected=executed_rejected, prepare=None
+    ),
+    nesting=replace(RUN.nesting, carries=carrying(executed_arguments)),
+    receiving=Receiving(coerced="twice"),
 )
 
 
@@ -235,8 +227,7 @@ def told_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) -> 
 TOLD_FUNCTION = replace(
     EXECUTED_FUNCTION,
     start=told_start,
-    request=requesting(told_arguments),
-    rewrite=told_rewrite,
-    carries=carrying(told_arguments),
-    **receiving(requesting(told_arguments), told_rewrite, "twice"),
+    reading=replace(EXECUTED_FUNCTION.reading, request=requesting(told_arguments)),
+    editing=replace(EXECUTED_FUNCTION.editing, rewrite=told_rewrite),
+    nesting=replace(EXECUTED_FUNCTION.nesting, carries=carrying(told_arguments)),
 )

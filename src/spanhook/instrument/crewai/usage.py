@@ -29,10 +29,10 @@ from spanhook.model import (
     Change,
     Kwargs,
     Message,
+    Receiving,
     current_record,
     exact_text,
     in_order,
-    receiving,
 )
 
 try:
@@ -136,18 +136,17 @@ def used_fault(_result: Any) -> str:
 USE = replace(
     RUN,
     start=used_start,
-    names=used_names,
-    request=requesting(used_arguments),
-    rewrite=used_rewrite,
-    prepare=used_prepare,
-    answer=used_answer,
-    rejected=used_rejected,
-    native_error=None,
-    fault=used_fault,
-    relays=False,
-    carries=used_carries,
-    received_later=None,
-    **receiving(requesting(used_arguments), used_rewrite, "twice"),
+    reading=replace(RUN.reading, names=used_names, request=requesting(used_arguments), fault=used_fault),
+    editing=replace(
+        RUN.editing,
+        rewrite=used_rewrite,
+        prepare=used_prepare,
+        answer=used_answer,
+        rejected=used_rejected,
+        native_error=None,
+    ),
+    nesting=replace(RUN.nesting, role="framework", carries=used_carries),
+    receiving=Receiving(coerced="twice"),
 )
 
 
@@ -249,17 +248,18 @@ def _result(args: Args, kwargs: Kwargs, text: str, tool: Any, failure: Any) -> d
 NATIVE_USE = replace(
     USE,
     start=native_start,
-    names=native_names,
-    request=requesting(native_arguments),
-    output=native_output,
-    rewrite=native_rewrite,
-    prepare=native_prepare,
-    answer=native_answer,
-    amend=native_amend,
-    rejected=native_rejected,
-    fault=native_fault,
-    carries=carrying(native_arguments),
-    **receiving(requesting(native_arguments), native_rewrite, "twice"),
+    reading=replace(
+        USE.reading, names=native_names, request=requesting(native_arguments), output=native_output, fault=native_fault
+    ),
+    editing=replace(
+        USE.editing,
+        rewrite=native_rewrite,
+        prepare=native_prepare,
+        answer=native_answer,
+        amend=native_amend,
+        rejected=native_rejected,
+    ),
+    nesting=replace(USE.nesting, carries=carrying(native_arguments)),
 )
 
 
@@ -301,4 +301,6 @@ def _result_class() -> Callable[..., Any]:
     return NativeToolCallResult
 
 
-STEP_USE = replace(NATIVE_USE, answer=step_answer, amend=step_amend, rejected=step_rejected)
+STEP_USE = replace(
+    NATIVE_USE, editing=replace(NATIVE_USE.editing, answer=step_answer, amend=step_amend, rejected=step_rejected)
+)

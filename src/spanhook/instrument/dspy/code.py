@@ -39,14 +39,12 @@ def _fault(result: Any) -> str:
 
 #: ``_execute_code(code, interpreter)``, which returns output as text, and an error.
 CODE = replace(
-    replace(
-        _functions(_CALL),
-        output=_said,
-        answer=lambda _instance, _args, _kwargs, value: value if isinstance(value, tuple) else (_text(value), None),
-        rejected=lambda _instance, _args, _kwargs, reason: (None, reason),
-    ).adapter(),
+    _functions(_CALL),
+    output=_said,
+    answer=lambda _instance, _args, _kwargs, value: value if isinstance(value, tuple) else (_text(value), None),
+    rejected=lambda _instance, _args, _kwargs, reason: (None, reason),
     fault=_fault,
-)
+).adapter()
 
 _ERROR = "[Error] "
 
@@ -57,10 +55,8 @@ def _shown(result: Any) -> Any:
 
 #: ``_execute_code(repl, code, input_args)``, which returns output of any sort, or an error as text.
 RLM_CODE = replace(
-    replace(
-        _functions(_RLM_CALL),
-        output=_shown,
-        rejected=lambda _instance, _args, _kwargs, reason: f"{_ERROR}{reason}",
-    ).adapter(),
+    _functions(_RLM_CALL),
+    output=_shown,
+    rejected=lambda _instance, _args, _kwargs, reason: f"{_ERROR}{reason}",
     fault=lambda result: "tool_error" if isinstance(result, str) and result.startswith(_ERROR) else "",
-)
+).adapter()

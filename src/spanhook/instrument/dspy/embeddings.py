@@ -7,7 +7,20 @@ from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
 from spanhook.instrument.dspy.models import named
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Request, first, with_first
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Editing,
+    Kwargs,
+    Nesting,
+    Reading,
+    Request,
+    first,
+    with_first,
+)
 
 
 def _model_of(embedder: Any) -> str:
@@ -67,10 +80,7 @@ EMBED = Adapter(
     layer="dspy.embeddings",
     span_kind=SpanKind.CLIENT,
     start=embed_start,
-    request=embed_request,
-    rewrite=embed_rewrite,
-    takes=frozenset(("inputs",)),
-    answer=embed_answer,
-    model_layer=True,
-    carries=embed_carries,
+    reading=Reading(request=embed_request),
+    editing=Editing(rewrite=embed_rewrite, takes=frozenset(("inputs",)), answer=embed_answer),
+    nesting=Nesting(role="framework", carries=embed_carries),
 )

@@ -12,7 +12,20 @@ from dspy.predict.predict import Predict
 
 from spanhook import semconv
 from spanhook.instrument.wire import encoded
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Record, Request, current_record, goes_on
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Change,
+    Editing,
+    Kwargs,
+    Message,
+    Reading,
+    Record,
+    Request,
+    current_record,
+    goes_on,
+)
 
 PROVIDER = "dspy"
 _LAYER = "dspy.run"
@@ -90,9 +103,6 @@ RUN = Adapter(
     kind="agent.invoke",
     layer=_LAYER,
     start=run_start,
-    request=run_request,
-    output=run_output,
-    rewrite=run_rewrite,
-    takes=frozenset(("inputs",)),
-    answer=run_answer,
+    reading=Reading(request=run_request, output=run_output),
+    editing=Editing(rewrite=run_rewrite, takes=frozenset(("inputs",)), answer=run_answer),
 )

@@ -10,7 +10,21 @@ from dspy import Tool
 
 from spanhook import semconv
 from spanhook.instrument.dspy.tools import tool_output
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Request, exact_text, in_order, with_first
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Editing,
+    Kwargs,
+    Nesting,
+    Reading,
+    Request,
+    exact_text,
+    in_order,
+    with_first,
+)
 
 _BETWEEN = ("spanhook.instrument.", "wrapt.", "dspy.adapters.types.tool")
 """Modules of the frames between ``look_up`` and where the call is made."""
@@ -91,10 +105,7 @@ TOOL_CALL = Adapter(
     kind="tool.execute",
     layer="dspy.tool",
     start=call_start,
-    request=call_request,
-    output=tool_output,
-    rewrite=call_rewrite,
-    takes=frozenset(("arguments", "inputs")),
-    model_layer=True,
-    carries=call_carries,
+    reading=Reading(request=call_request, output=tool_output),
+    editing=Editing(rewrite=call_rewrite, takes=frozenset(("arguments", "inputs"))),
+    nesting=Nesting(role="framework", carries=call_carries),
 )

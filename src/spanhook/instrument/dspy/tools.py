@@ -4,7 +4,21 @@ from typing import Any, cast
 
 from spanhook import semconv
 from spanhook.instrument.wire import encoded
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, exact_text, in_order
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Editing,
+    Kwargs,
+    Message,
+    Nesting,
+    Reading,
+    Request,
+    exact_text,
+    in_order,
+)
 
 
 def tool_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
@@ -40,10 +54,7 @@ TOOL = Adapter(
     kind="tool.execute",
     layer="dspy.tool",
     start=tool_start,
-    request=tool_request,
-    output=tool_output,
-    rewrite=tool_rewrite,
-    takes=frozenset(("arguments", "inputs")),
-    model_layer=True,
-    carries=tool_carries,
+    reading=Reading(request=tool_request, output=tool_output),
+    editing=Editing(rewrite=tool_rewrite, takes=frozenset(("arguments", "inputs"))),
+    nesting=Nesting(role="framework", carries=tool_carries),
 )

@@ -9,7 +9,19 @@ from spanhook.instrument.fast_agent.conversations import messages_carry, message
 from spanhook.instrument.fast_agent.lifecycle import PROVIDER
 from spanhook.instrument.fast_agent.messages import listed, read, read_all
 from spanhook.instrument.fast_agent.responses import note_cancelled
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, Usage, exact_text
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Editing,
+    Kwargs,
+    Message,
+    Nesting,
+    Reading,
+    Request,
+    Usage,
+    exact_text,
+)
 
 LAYER = "fast_agent.agent"
 
@@ -53,15 +65,14 @@ GENERATE = Adapter(
     kind="agent.invoke",
     layer=LAYER,
     start=agent_start,
-    request=agent_request,
-    message=read,
-    response=agent_response,
-    output=agent_output,
-    rewrite=messages_rewrite,
-    takes=frozenset(("inputs", "messages")),
-    answer=agent_answer,
-    model_layer=True,
-    carries=messages_carry,
-    transport_of=frozenset((LAYER,)),  # one method of an agent may be made of another
+    reading=Reading(request=agent_request, message=read, response=agent_response, output=agent_output),
+    editing=Editing(rewrite=messages_rewrite, takes=frozenset(("inputs", "messages")), answer=agent_answer),
+    nesting=Nesting(
+        role="framework",
+        carries=messages_carry,
+        transport_of=frozenset((LAYER,)),  # one method of an agent may be made of another
+    ),
 )
-STRUCTURED = replace(GENERATE, response=structured_response, output=structured_output)
+STRUCTURED = replace(
+    GENERATE, reading=replace(GENERATE.reading, response=structured_response, output=structured_output)
+)

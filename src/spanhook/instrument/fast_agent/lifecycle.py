@@ -14,7 +14,7 @@ from spanhook import semconv
 from spanhook.diagnostics import log
 from spanhook.instrument.fast_agent.arguments import LIFECYCLE as CALL
 from spanhook.instrument.originals import original
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Request, exact_text
+from spanhook.model import Adapter, Args, Attributes, Editing, Kwargs, Reading, Request, exact_text
 
 PROVIDER = "fast_agent"
 _PHASES = {"on_start": "start", "on_shutdown": "shutdown"}
@@ -71,8 +71,13 @@ START = Adapter(
     kind="agent.lifecycle",
     layer="fast_agent.lifecycle",
     start=lifecycle_start,
-    request=lifecycle_request,
-    answer=lifecycle_answer,
+    reading=Reading(request=lifecycle_request),
+    editing=Editing(answer=lifecycle_answer),
 )
-SHUTDOWN = replace(START, verb="shutdown_agent", prepare=shutdown_prepare, rejected=shutdown_rejected, boundary=True)
+SHUTDOWN = replace(
+    START,
+    verb="shutdown_agent",
+    editing=replace(START.editing, prepare=shutdown_prepare, rejected=shutdown_rejected),
+    traits=START.traits | {"boundary"},
+)
 _ADAPTERS = {"on_start": START, "on_shutdown": SHUTDOWN}

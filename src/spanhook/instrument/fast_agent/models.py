@@ -17,7 +17,7 @@ from spanhook.instrument.fast_agent.messages import field, listed, read, read_al
 from spanhook.instrument.fast_agent.responses import response_told, structured_told
 from spanhook.instrument.signatures import Signature
 from spanhook.instrument.wire import finished
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request
+from spanhook.model import Adapter, Args, Attributes, Editing, Kwargs, Message, Nesting, Reading, Request
 
 LAYER = "fast_agent.model"
 ERROR = "model_error"
@@ -109,26 +109,27 @@ GENERATE = Adapter(
     layer=LAYER,
     span_kind=SpanKind.CLIENT,
     start=generate_start,
-    response=response_told,
-    request=generate_request,
-    message=read,
-    output=generate_output,
-    rewrite=messages_rewrite,
-    takes=frozenset(("messages", "inputs")),
-    answer=generate_answer,
-    amend=generate_amend,
-    fault=model_fault,
-    model_layer=True,
-    carries=messages_carry,
-    transport_of=frozenset((LAYER,)),  # one method of a model may be made of the other
+    reading=Reading(
+        response=response_told, request=generate_request, message=read, output=generate_output, fault=model_fault
+    ),
+    editing=Editing(
+        rewrite=messages_rewrite, takes=frozenset(("messages", "inputs")), answer=generate_answer, amend=generate_amend
+    ),
+    nesting=Nesting(
+        role="framework",
+        carries=messages_carry,
+        transport_of=frozenset((LAYER,)),  # one method of a model may be made of the other
+    ),
 )
 STRUCTURED = replace(
     GENERATE,
     start=structured_start,
-    response=structured_told,
-    request=structured_request,
-    output=structured_output,
-    answer=structured_answer,
-    amend=None,
-    fault=structured_fault,
+    reading=replace(
+        GENERATE.reading,
+        response=structured_told,
+        request=structured_request,
+        output=structured_output,
+        fault=structured_fault,
+    ),
+    editing=replace(GENERATE.editing, answer=structured_answer, amend=None),
 )

@@ -91,16 +91,16 @@ def model_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> An
     return message_of(value).first_text()
 
 
-RUN_PROMPT = replace(RUN, request=run_request, response=nothing, output=said, rewrite=rewrite, carries=carries)
+RUN_PROMPT = replace(
+    RUN,
+    reading=replace(RUN.reading, request=run_request, response=nothing, output=said),
+    editing=replace(RUN.editing, rewrite=rewrite),
+    nesting=replace(RUN.nesting, carries=carries),
+)
 MODEL_PROMPT = replace(
     MODEL,
     start=model_start,
-    request=model_request,
-    response=nothing,
-    output=said,
-    rewrite=rewrite,
-    answer=model_answer,
-    amend=None,
-    fault=None,
-    carries=carries,
+    reading=replace(MODEL.reading, request=model_request, response=nothing, output=said, fault=None),
+    editing=replace(MODEL.editing, rewrite=rewrite, answer=model_answer, amend=None),
+    nesting=replace(MODEL.nesting, carries=carries),
 )

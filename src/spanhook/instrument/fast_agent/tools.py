@@ -16,8 +16,11 @@ from spanhook.model import (
     Attributes,
     Carried,
     Change,
+    Editing,
     Kwargs,
     Message,
+    Nesting,
+    Reading,
     Request,
     current_record,
     exact_text,
@@ -144,18 +147,20 @@ TOOL = Adapter(
     kind="tool.execute",
     layer=LAYER,
     start=tool_start,
-    request=tool_request,
-    output=tool_output,
-    rewrite=tool_rewrite,
-    takes=frozenset(("arguments", "inputs")),
-    prepare=tool_prepare,
-    answer=tool_answer,
-    amend=tool_amend,
-    rejected=tool_rejected,
-    fault=fault,
-    model_layer=True,
-    carries=tool_carries,
-    transport_of=frozenset((LAYER,)),  # subclasses pass calls on to the methods that they override
+    reading=Reading(request=tool_request, output=tool_output, fault=fault),
+    editing=Editing(
+        rewrite=tool_rewrite,
+        takes=frozenset(("arguments", "inputs")),
+        prepare=tool_prepare,
+        answer=tool_answer,
+        amend=tool_amend,
+        rejected=tool_rejected,
+    ),
+    nesting=Nesting(
+        role="framework",
+        carries=tool_carries,
+        transport_of=frozenset((LAYER,)),  # subclasses pass calls on to the methods that they override
+    ),
 )
 
 
@@ -193,5 +198,9 @@ def child_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) ->
 
 
 CHILD_AGENT = replace(
-    TOOL, start=child_start, request=child_request, carries=child_carries, rewrite=child_rewrite, prepare=None
+    TOOL,
+    start=child_start,
+    reading=replace(TOOL.reading, request=child_request),
+    editing=replace(TOOL.editing, rewrite=child_rewrite, prepare=None),
+    nesting=replace(TOOL.nesting, carries=child_carries),
 )

@@ -12,7 +12,19 @@ from google.adk.code_executors.code_execution_utils import CodeExecutionResult
 from spanhook import semconv
 from spanhook.instrument.google_adk.arguments import CODE as CALL
 from spanhook.instrument.wire import encoded
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, copied_dataclass, copies
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Change,
+    Editing,
+    Kwargs,
+    Message,
+    Reading,
+    Request,
+    copied_dataclass,
+    copies,
+)
 
 copies(CodeExecutionResult)(copied_dataclass)
 
@@ -64,12 +76,9 @@ CODE = Adapter(
     kind="tool.execute",
     layer="google_adk.code",
     start=code_start,
-    request=code_request,
-    output=code_output,
-    rewrite=code_rewrite,
-    takes=frozenset(("arguments", "inputs")),
-    answer=code_answer,
-    rejected=code_rejected,
-    fault=code_fault,
-    pools=True,
+    reading=Reading(request=code_request, output=code_output, fault=code_fault),
+    editing=Editing(
+        rewrite=code_rewrite, takes=frozenset(("arguments", "inputs")), answer=code_answer, rejected=code_rejected
+    ),
+    traits=frozenset(("pools",)),
 )

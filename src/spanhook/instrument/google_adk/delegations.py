@@ -10,7 +10,7 @@ from typing import Any
 from spanhook import semconv
 from spanhook.instrument.google_adk.arguments import TASK as CALL
 from spanhook.instrument.google_adk.runs import PROVIDER, name_of
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, exact_text
+from spanhook.model import Adapter, Args, Attributes, Editing, Kwargs, Message, Reading, Request, exact_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,8 @@ HANDOFF = Adapter(
     kind="agent.delegate",
     layer="google_adk.handoff",
     start=handoff_start,
-    request=handoff_request,
-    rejected=handoff_rejected,
-    answer=handoff_answer,
+    reading=Reading(request=handoff_request),
+    editing=Editing(rejected=handoff_rejected, answer=handoff_answer),
 )
 
 
@@ -101,7 +100,6 @@ TASK = Adapter(
     kind="agent.delegate",
     layer="google_adk.task",
     start=task_start,
-    request=task_request,
-    output=task_output,
-    rejected=task_rejected,
+    reading=Reading(request=task_request, output=task_output),
+    editing=Editing(rejected=task_rejected),
 )

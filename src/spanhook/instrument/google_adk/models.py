@@ -16,7 +16,21 @@ from spanhook.instrument.google_adk.contents import FORMAT, output_of, read, rew
 from spanhook.instrument.google_adk.describing import describe, family_of, is_claude, is_gemini, model_of
 from spanhook.instrument.layers import ADK_MODEL
 from spanhook.instrument.wire import fields_of, finished
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, Streaming, in_pieces
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Editing,
+    Kwargs,
+    Message,
+    Nesting,
+    Reading,
+    Request,
+    Streaming,
+    in_pieces,
+)
 
 
 def chosen(_instance: Any, args: Args, kwargs: Kwargs) -> Adapter:
@@ -141,14 +155,9 @@ MODEL = Adapter(
     layer=ADK_MODEL,
     span_kind=SpanKind.CLIENT,
     start=model_start,
-    request=model_request,
-    message=read,
-    output=model_output,
-    rewrite=model_rewrite,
-    takes=frozenset(("inputs", "messages", "system")),
-    answer=model_answer,
+    reading=Reading(request=model_request, message=read, output=model_output),
+    editing=Editing(rewrite=model_rewrite, takes=frozenset(("inputs", "messages", "system")), answer=model_answer),
     streaming=STREAMING,
-    model_layer=True,
-    carries=model_carries,
+    nesting=Nesting(role="framework", carries=model_carries),
 )
 STREAM = replace(MODEL, start=stream_start, streaming=replace(STREAMING, texts=TEXTS))

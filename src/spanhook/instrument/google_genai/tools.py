@@ -1,11 +1,10 @@
 """Functions, and tools of MCP servers, that the SDK runs for a model. It tells the model of what they raise."""
 
-from dataclasses import replace
 from typing import Any, cast
 
 from spanhook import semconv
 from spanhook.instrument.functions import Functions
-from spanhook.model import Args, Carried, Kwargs, first, in_order, with_first
+from spanhook.model import Args, Carried, Kwargs, Nesting, first, in_order, with_first
 
 _LAYER = "google_genai.tool"
 
@@ -73,18 +72,15 @@ def _output(result: Any) -> Any:
 
 
 #: One call of a tool; where MCP's SDK is bound too, that is its transport.
-OF_MCP = replace(
-    Functions(
-        layer=_LAYER,
-        name=lambda _instance, args, kwargs: _called(args, kwargs).name,
-        call_id=lambda _instance, args, kwargs: _called(args, kwargs).id or "",
-        arguments=_arguments,
-        with_arguments=_with_arguments,
-        output=_output,
-        answer=_answer,
-        rejected=_rejected,
-    ).adapter(),
-    model_layer=True,
-    carries=_carries,
+OF_MCP = Functions(
+    layer=_LAYER,
+    name=lambda _instance, args, kwargs: _called(args, kwargs).name,
+    call_id=lambda _instance, args, kwargs: _called(args, kwargs).id or "",
+    arguments=_arguments,
+    with_arguments=_with_arguments,
+    output=_output,
+    answer=_answer,
+    rejected=_rejected,
     fault=_fault,
-)
+    nesting=Nesting(role="framework", carries=_carries),
+).adapter()

@@ -21,7 +21,7 @@ from spanhook.instrument.haystack.messages import (
 from spanhook.instrument.haystack.responses import amended, model_output, model_response, result_of
 from spanhook.instrument.layers import HAYSTACK_MODEL
 from spanhook.instrument.wire import last_text, one_prompt
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Request
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Editing, Kwargs, Nesting, Reading, Request
 
 
 def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
@@ -90,18 +90,20 @@ MODEL = Adapter(
     layer=HAYSTACK_MODEL,
     span_kind=SpanKind.CLIENT,
     start=model_start,
-    response=model_response,
-    request=model_request,
-    message=read,
-    output=model_output,
-    rewrite=model_rewrite,
-    takes=frozenset(("inputs", "messages", "system")),
-    answer=model_answer,
-    amend=model_amend,
-    announce=announced,
-    prepare=hold,
-    model_layer=True,
-    carries=model_carries,
-    transport_of=frozenset((HAYSTACK_MODEL,)),  # ``run_async`` may be made of ``run``
-    system_in_messages=True,
+    reading=Reading(
+        response=model_response, request=model_request, message=read, output=model_output, system_in_messages=True
+    ),
+    editing=Editing(
+        rewrite=model_rewrite,
+        takes=frozenset(("inputs", "messages", "system")),
+        answer=model_answer,
+        amend=model_amend,
+        announce=announced,
+        prepare=hold,
+    ),
+    nesting=Nesting(
+        role="framework",
+        carries=model_carries,
+        transport_of=frozenset((HAYSTACK_MODEL,)),  # ``run_async`` may be made of ``run``
+    ),
 )

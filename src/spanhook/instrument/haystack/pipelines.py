@@ -8,7 +8,19 @@ from spanhook.instrument.haystack.describing import PROVIDER
 from spanhook.instrument.identities import ids_in
 from spanhook.instrument.metaclass import meet
 from spanhook.instrument.signatures import Signature
-from spanhook.model import Adapter, Args, Attributes, CallContext, Kwargs, Request, Streaming, Usage, runs_on
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    CallContext,
+    Editing,
+    Kwargs,
+    Reading,
+    Request,
+    Streaming,
+    Usage,
+    runs_on,
+)
 
 CALL = Signature("data", "include_outputs_from")
 
@@ -80,8 +92,8 @@ PIPELINE = Adapter(
     layer=f"{PROVIDER}.pipeline",
     start=pipeline_start,
     context=CallContext(identity=pipeline_identity),
-    request=pipeline_request,
-    answer=pipeline_answer,
+    reading=Reading(request=pipeline_request),
+    editing=Editing(answer=pipeline_answer),
     streaming=Streaming(chunks=Outputs, answer_chunks=pipeline_parts),
-    pools=True,  # extractors and retrievers ask models in threads
+    traits=frozenset(("pools",)),  # extractors and retrievers ask models in threads
 )

@@ -12,7 +12,21 @@ from spanhook import semconv
 from spanhook.instrument.haystack.describing import PROVIDER
 from spanhook.instrument.haystack.refusals import of_tool
 from spanhook.instrument.wire import encoded
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, exact_text, in_order
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Editing,
+    Kwargs,
+    Message,
+    Nesting,
+    Reading,
+    Request,
+    exact_text,
+    in_order,
+)
 
 _LAYER = f"{PROVIDER}.tool"
 
@@ -72,13 +86,13 @@ TOOL = Adapter(
     kind="tool.execute",
     layer=_LAYER,
     start=tool_start,
-    request=tool_request,
-    output=tool_output,
-    rewrite=tool_rewrite,
-    takes=frozenset(("arguments", "inputs")),
-    answer=tool_answer,
-    native_error=of_tool,
-    model_layer=True,
-    carries=tool_carries,
-    transport_of=frozenset((_LAYER,)),  # ``invoke_async`` may be made of ``invoke``
+    reading=Reading(request=tool_request, output=tool_output),
+    editing=Editing(
+        rewrite=tool_rewrite, takes=frozenset(("arguments", "inputs")), answer=tool_answer, native_error=of_tool
+    ),
+    nesting=Nesting(
+        role="framework",
+        carries=tool_carries,
+        transport_of=frozenset((_LAYER,)),  # ``invoke_async`` may be made of ``invoke``
+    ),
 )

@@ -24,7 +24,10 @@ from spanhook.model import (
     Attributes,
     Carried,
     Change,
+    Editing,
     Kwargs,
+    Nesting,
+    Reading,
     Request,
     Streaming,
     exact_text,
@@ -168,20 +171,27 @@ GENERATE = Adapter(
     start=_alike,
     watch=watch,
     vary=note_client,
-    response=result_response,
-    request=chat_request(generate_prompts),
-    message=read,
-    output=result_output,
-    rewrite=chat_rewrite(generate_prompts, "messages", many=True),
-    takes=TAKES,
-    answer=generate_answer,
-    announce=CHAT_GENERATE,
-    mark=result_mark,
-    model_layer=True,
-    system_in_messages=True,
-    carries=carries_prompts(generate_prompts),
-    # A model that cannot stream answers `stream` with `invoke`; an overridden `invoke` continues here.
-    transport_of=frozenset((LANGCHAIN_CHAT_STREAM, LANGCHAIN_CHAT_INVOKE)),
+    reading=Reading(
+        response=result_response,
+        request=chat_request(generate_prompts),
+        message=read,
+        output=result_output,
+        mark=result_mark,
+        system_in_messages=True,
+    ),
+    editing=Editing(
+        rewrite=chat_rewrite(generate_prompts, "messages", many=True),
+        takes=TAKES,
+        answer=generate_answer,
+        announce=CHAT_GENERATE,
+    ),
+    nesting=Nesting(
+        role="framework",
+        carries=carries_prompts(generate_prompts),
+        transport_of=frozenset(
+            (LANGCHAIN_CHAT_STREAM, LANGCHAIN_CHAT_INVOKE)
+        ),  # A model that cannot stream answers `stream` with `invoke`; an overridden `invoke` continues here.
+    ),
 )
 STREAM = Adapter(
     kind="llm.call",
@@ -190,17 +200,21 @@ STREAM = Adapter(
     start=_stream_alike,
     watch=watch,
     vary=note_client,
-    response=result_response,
-    request=chat_request(stream_prompts),
-    message=read,
-    output=result_output,
-    rewrite=chat_rewrite(stream_prompts, "input", many=False),
-    takes=TAKES,
-    answer=stream_answer,
-    announce=CHAT_STREAM,
+    reading=Reading(
+        response=result_response,
+        request=chat_request(stream_prompts),
+        message=read,
+        output=result_output,
+        system_in_messages=True,
+    ),
+    editing=Editing(
+        rewrite=chat_rewrite(stream_prompts, "input", many=False),
+        takes=TAKES,
+        answer=stream_answer,
+        announce=CHAT_STREAM,
+    ),
     streaming=Streaming(chunks=ChatChunks, answer_chunks=answer_chunks, texts=MESSAGE_TEXTS),
-    model_layer=True,
-    system_in_messages=True,
-    carries=carries_prompts(stream_prompts),
-    transport_of=frozenset((LANGCHAIN_CHAT_INVOKE,)),
+    nesting=Nesting(
+        role="framework", carries=carries_prompts(stream_prompts), transport_of=frozenset((LANGCHAIN_CHAT_INVOKE,))
+    ),
 )

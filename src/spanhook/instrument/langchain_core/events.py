@@ -21,7 +21,7 @@ from spanhook.instrument.langchain_core.chat_chunks import ChatChunks
 from spanhook.instrument.langchain_core.messages import read
 from spanhook.instrument.langchain_core.results import result_output, result_response
 from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM
-from spanhook.model import Adapter, Args, Kwargs, Record, Streaming, current_record, first
+from spanhook.model import Adapter, Args, Editing, Kwargs, Nesting, Reading, Record, Streaming, current_record, first
 
 
 def event_prompts(_instance: Any, args: Args, kwargs: Kwargs) -> Sequence[Sequence[BaseMessage]]:
@@ -90,17 +90,18 @@ EVENTS = Adapter(
     layer=LANGCHAIN_CHAT_STREAM,
     span_kind=SpanKind.CLIENT,
     start=start,
-    response=result_response,
-    request=chat_request(event_prompts),
-    message=read,
-    output=result_output,
-    rewrite=chat_rewrite(event_prompts, "messages", many=False),
-    takes=TAKES,
-    answer=stream_answer,
-    announce=CHAT_EVENTS,
+    reading=Reading(response=result_response, request=chat_request(event_prompts), message=read, output=result_output),
+    editing=Editing(
+        rewrite=chat_rewrite(event_prompts, "messages", many=False),
+        takes=TAKES,
+        answer=stream_answer,
+        announce=CHAT_EVENTS,
+        prepare=prepare,
+    ),
     streaming=Streaming(chunks=ChatChunks, answer_chunks=answer_events, ends="completed"),
-    prepare=prepare,
-    model_layer=True,
-    carries=carries_prompts(event_prompts),
-    transport_of=frozenset((LANGCHAIN_CHAT,)),  # `generate` reads the events itself if a handler asks for them
+    nesting=Nesting(
+        role="framework",
+        carries=carries_prompts(event_prompts),
+        transport_of=frozenset((LANGCHAIN_CHAT,)),  # `generate` reads the events itself if a handler asks for them
+    ),
 )

@@ -15,7 +15,18 @@ from langchain_core.messages import BaseMessage, ToolMessage, convert_to_message
 from spanhook import semconv
 from spanhook.instrument.langchain_core.control import PARENT
 from spanhook.instrument.langchain_core.messages import to_message
-from spanhook.model import Adapter, Args, Attributes, Following, Kwargs, Record, Request, current_record
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Editing,
+    Following,
+    Kwargs,
+    Reading,
+    Record,
+    Request,
+    current_record,
+)
 
 UNNAMED = "LangGraph"
 """LangGraph's default name for graphs."""
@@ -176,8 +187,6 @@ DELEGATE = Adapter(
     kind="agent.delegate",
     layer="langchain.handoff",
     start=delegate_start,
-    names=delegate_names,
-    request=delegate_request,
-    rejected=delegate_rejected,
-    answer=delegate_answer,
+    reading=Reading(names=delegate_names, request=delegate_request),
+    editing=Editing(rejected=delegate_rejected, answer=delegate_answer),
 )

@@ -31,11 +31,14 @@ from spanhook.model import (
     Following,
     Kwargs,
     Message,
+    Receiving,
     Request,
     Usage,
     first,
     with_first,
 )
+
+Function = Callable[..., Any]
 
 # ----------------------------------------------------------------------------------------------- models
 
@@ -72,37 +75,29 @@ def text_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> str
     return text_of(value)
 
 
-def _invoke(stream: Adapter, layer: str, **differences: Any) -> Adapter:
-    """An adapter for ``invoke``, which takes the same arguments as ``stream``."""
+def _invoke(stream: Adapter, start: Function, answer: Function, announce: Function, *layers: str) -> Adapter:
+    """An adapter for ``invoke``, which takes the same arguments as ``stream``.
+
+    Args:
+        stream: The adapter for ``stream``.
+        start, answer, announce: Its functions that differ.
+        layers: Its layer, and that of ``stream``; calls of either absorb it.
+    """
     return replace(
         stream,
-        layer=layer,
-        response=invoke_response,
-        output=invoke_output,
-        mark=invoke_mark,
+        layer=layers[0],
+        start=start,
         watch=None,
         vary=None,
+        reading=replace(stream.reading, response=invoke_response, output=invoke_output, mark=invoke_mark),
+        editing=replace(stream.editing, answer=answer, announce=announce),
         streaming=None,
-        **differences,
+        nesting=replace(stream.nesting, transport_of=frozenset(layers)),
     )
 
 
-CHAT = _invoke(
-    STREAM,
-    LANGCHAIN_CHAT_INVOKE,
-    start=chat_start,
-    answer=chat_answer,
-    announce=CHAT_INVOKE,
-    transport_of=frozenset((LANGCHAIN_CHAT_INVOKE, LANGCHAIN_CHAT_STREAM)),
-)
-TEXT = _invoke(
-    text.STREAM,
-    LANGCHAIN_LLM_INVOKE,
-    start=text_start,
-    answer=text_answer,
-    announce=TEXT_INVOKE,
-    transport_of=frozenset((LANGCHAIN_LLM_INVOKE, LANGCHAIN_LLM_STREAM)),
-)
+CHAT = _invoke(STREAM, chat_start, chat_answer, CHAT_INVOKE, LANGCHAIN_CHAT_INVOKE, LANGCHAIN_CHAT_STREAM)
+TEXT = _invoke(text.STREAM, text_start, text_answer, TEXT_INVOKE, LANGCHAIN_LLM_INVOKE, LANGCHAIN_LLM_STREAM)
 
 
 # ----------------------------------------------------------------------------------------------- tools
@@ -157,16 +152,20 @@ TOOL = replace(
     start=_as_run(tools.tool_start),
     watch=None,
     vary=None,
-    request=tool_request,
-    rewrite=tool_rewrite,
-    shown=_as_run(tool_bodies.tool_shown),
-    received=tool_received,
-    received_later=None,
-    answer=_as_run(tools.tool_answer),
-    announce=TOOL_INVOKE,
-    rejected=_as_run(tools.tool_rejected),
     follows=tool_follows,
-    carries=_as_run(tools.tool_carries),
-    goes_on=None,
-    transport_of=frozenset((LANGCHAIN_TOOL_INVOKE,)),
+    reading=replace(tools.TOOL.reading, request=tool_request),
+    editing=replace(
+        tools.TOOL.editing,
+        rewrite=tool_rewrite,
+        answer=_as_run(tools.tool_answer),
+        announce=TOOL_INVOKE,
+        rejected=_as_run(tools.tool_rejected),
+    ),
+    nesting=replace(
+        tools.TOOL.nesting,
+        carries=_as_run(tools.tool_carries),
+        goes_on=None,
+        transport_of=frozenset((LANGCHAIN_TOOL_INVOKE,)),
+    ),
+    receiving=Receiving(shown=_as_run(tool_bodies.tool_shown), received=tool_received),
 )

@@ -10,7 +10,21 @@ from spanhook import semconv
 from spanhook.instrument.langchain_core.announcing import RETRIEVER_INVOKE
 from spanhook.instrument.langchain_core.model import PROVIDERS, model_of, note_server
 from spanhook.instrument.layers import LANGCHAIN_EMBEDDINGS
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, first, with_first
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Editing,
+    Kwargs,
+    Message,
+    Nesting,
+    Reading,
+    Request,
+    first,
+    with_first,
+)
 
 _SOURCES = ("knowledge_base_id", "data_store_id", "index_id", "index_name", "collection_name")
 """The retriever fields with the provider's name for the searched data source."""
@@ -109,34 +123,30 @@ RETRIEVAL = Adapter(
     layer="langchain.retriever",
     span_kind=SpanKind.CLIENT,
     start=retrieval_start,
-    request=retrieval_request,
-    rewrite=retrieval_rewrite,
-    takes=frozenset(("inputs",)),
-    output=retrieval_output,
-    answer=retrieval_answer,
-    announce=RETRIEVER_INVOKE,
+    reading=Reading(request=retrieval_request, output=retrieval_output),
+    editing=Editing(
+        rewrite=retrieval_rewrite, takes=frozenset(("inputs",)), answer=retrieval_answer, announce=RETRIEVER_INVOKE
+    ),
 )
 DOCUMENTS = Adapter(
     kind="embeddings.create",
     layer=LANGCHAIN_EMBEDDINGS,
     span_kind=SpanKind.CLIENT,
     start=embeddings_start,
-    request=documents_request,
-    rewrite=documents_rewrite,
-    takes=frozenset(("inputs",)),
-    model_layer=True,
-    carries=documents_carry,
-    transport_of=frozenset((LANGCHAIN_EMBEDDINGS,)),  # `embed_query` and the async methods call the other methods
+    reading=Reading(request=documents_request),
+    editing=Editing(rewrite=documents_rewrite, takes=frozenset(("inputs",))),
+    nesting=Nesting(
+        role="framework",
+        carries=documents_carry,
+        transport_of=frozenset((LANGCHAIN_EMBEDDINGS,)),  # `embed_query` and the async methods call the other methods
+    ),
 )
 QUERY = Adapter(
     kind="embeddings.create",
     layer=LANGCHAIN_EMBEDDINGS,
     span_kind=SpanKind.CLIENT,
     start=embeddings_start,
-    request=query_request,
-    rewrite=query_rewrite,
-    takes=frozenset(("inputs",)),
-    model_layer=True,
-    carries=query_carries,
-    transport_of=frozenset((LANGCHAIN_EMBEDDINGS,)),
+    reading=Reading(request=query_request),
+    editing=Editing(rewrite=query_rewrite, takes=frozenset(("inputs",))),
+    nesting=Nesting(role="framework", carries=query_carries, transport_of=frozenset((LANGCHAIN_EMBEDDINGS,))),
 )

@@ -7,7 +7,7 @@ from langgraph.store.base import PutOp, SearchOp
 
 from spanhook import semconv
 from spanhook.instrument.langgraph.transport import Item, handed_over, item, made, passes_on, sought, waits
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Request, Within
+from spanhook.model import Adapter, Args, Attributes, Change, Editing, Kwargs, Reading, Request, Within
 
 _PUT = ("namespace", "key", "value", "index")
 _MORE = ("ttl",)
@@ -166,26 +166,19 @@ _WRITES = frozenset(("arguments", "inputs"))
 PUT = Adapter(
     **_PARTS,
     start=put_start,
-    request=put_request,
-    rewrite=put_rewrite,
-    takes=_WRITES,
-    prepare=put_prepare,
+    reading=Reading(request=put_request),
+    editing=Editing(rewrite=put_rewrite, takes=_WRITES, prepare=put_prepare),
 )
 DELETE = Adapter(
     **_PARTS,
     start=delete_start,
-    request=put_request,
-    rewrite=delete_rewrite,
-    takes=frozenset(("arguments",)),
-    prepare=put_prepare,
+    reading=Reading(request=put_request),
+    editing=Editing(rewrite=delete_rewrite, takes=frozenset(("arguments",)), prepare=put_prepare),
 )
 BATCH = Adapter(
     **_PARTS,
     start=batch_start,
-    names=batch_names,
-    request=batch_request,
-    rewrite=batch_rewrite,
-    takes=_WRITES,
-    prepare=batch_prepare,
+    reading=Reading(names=batch_names, request=batch_request),
+    editing=Editing(rewrite=batch_rewrite, takes=_WRITES, prepare=batch_prepare),
 )
 SEARCH = Adapter(**_PARTS, start=search_start)

@@ -35,12 +35,10 @@ def _adapter(format: Format, transport: LiteLLMTransport) -> Adapter:
     return replace(
         made,
         watch=None,
-        source="framework",
-        model_layer=True,
-        relays=True,
+        reading=replace(made.reading, source="framework", mark=_mark),
+        editing=replace(made.editing, bare_model=_bare),
         streaming=made.streaming and replace(made.streaming, opaque=False),
-        mark=_mark,
-        bare_model=_bare,
+        nesting=replace(made.nesting, role="relay"),
     )
 
 

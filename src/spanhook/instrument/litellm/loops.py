@@ -11,7 +11,19 @@ from spanhook.instrument.formats.openai import Chat
 from spanhook.instrument.functions import Functions
 from spanhook.instrument.litellm.harness import PROVIDER, said_by, text_of
 from spanhook.instrument.wire import decoded
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Request, exact_text, first, with_first
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Change,
+    Editing,
+    Kwargs,
+    Reading,
+    Request,
+    exact_text,
+    first,
+    with_first,
+)
 
 _CHAT = Chat()
 _NAME = "run_tool_loop"
@@ -47,12 +59,8 @@ LOOP = Adapter(
     kind="agent.invoke",
     layer="litellm.loop",
     start=loop_start,
-    request=loop_request,
-    output=said_by,
-    rewrite=loop_rewrite,
-    takes=frozenset(("inputs", "messages", "system")),
-    answer=loop_answer,
-    system_in_messages=True,
+    reading=Reading(request=loop_request, output=said_by, system_in_messages=True),
+    editing=Editing(rewrite=loop_rewrite, takes=frozenset(("inputs", "messages", "system")), answer=loop_answer),
 )
 
 

@@ -1,13 +1,12 @@
 """Tools that LiteLLM itself executes because a model asked for it."""
 
 import json
-from dataclasses import replace
 from typing import Any, cast
 
 from spanhook.instrument.functions import Functions
 from spanhook.instrument.signatures import Signature
 from spanhook.instrument.wire import decoded
-from spanhook.model import Args, Carried, Kwargs, in_order
+from spanhook.model import Args, Carried, Kwargs, Nesting, in_order
 
 _LAYER = "litellm.tool"
 
@@ -92,19 +91,16 @@ def _text(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> str:
 
 
 #: What the interpreter that stands in for OpenAI's runs.
-CODE = replace(
-    Functions(
-        layer=_LAYER,
-        name=_named,
-        arguments=_code,
-        with_arguments=lambda _instance, args, kwargs, given: _RUN.having(args, kwargs, arguments=json.dumps(given)),
-        output=lambda result: getattr(result, "output", result),
-        answer=_text,
-        rejected=_text,
-    ).adapter(),
-    model_layer=True,
-    carries=_code_carries,
-)
+CODE = Functions(
+    layer=_LAYER,
+    name=_named,
+    arguments=_code,
+    with_arguments=lambda _instance, args, kwargs, given: _RUN.having(args, kwargs, arguments=json.dumps(given)),
+    output=lambda result: getattr(result, "output", result),
+    answer=_text,
+    rejected=_text,
+    nesting=Nesting(role="framework", carries=_code_carries),
+).adapter()
 
 
 def _executed(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any:
@@ -122,19 +118,15 @@ def _sandboxed(signature: Signature) -> Any:
     def given(_instance: Any, args: Args, kwargs: Kwargs) -> dict[str, Any]:
         return {"code": signature.given(args, kwargs, "code")}
 
-    return replace(
-        Functions(
-            layer=_LAYER,
-            name=_named,
-            arguments=given,
-            with_arguments=lambda _instance, args, kwargs, given: signature.having(args, kwargs, **given),
-            output=lambda result: getattr(result, "stdout", result),
-            answer=_executed,
-        ).adapter(),
-        model_layer=True,
-        relays=True,
-        carries=lambda instance, args, kwargs: [in_order(given(instance, args, kwargs))],
-    )
+    return Functions(
+        layer=_LAYER,
+        name=_named,
+        arguments=given,
+        with_arguments=lambda _instance, args, kwargs, given: signature.having(args, kwargs, **given),
+        output=lambda result: getattr(result, "stdout", result),
+        answer=_executed,
+        nesting=Nesting(role="relay", carries=lambda instance, args, kwargs: [in_order(given(instance, args, kwargs))]),
+    ).adapter()
 
 
 SANDBOX = _sandboxed(_SANDBOX)

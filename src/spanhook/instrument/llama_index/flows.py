@@ -12,7 +12,18 @@ from spanhook import semconv
 from spanhook.instrument.identities import ids_in
 from spanhook.instrument.llama_index.arguments import LOOP
 from spanhook.instrument.wire import encoded
-from spanhook.model import Adapter, Args, Attributes, CallContext, Kwargs, Message, Request, exact_text
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    CallContext,
+    Editing,
+    Kwargs,
+    Message,
+    Reading,
+    Request,
+    exact_text,
+)
 
 _AGENTS = "llama_index.core.agent.workflow."
 _SORTS = {"BaseWorkflowAgent": "agent", "AgentWorkflow": "team"}
@@ -69,7 +80,6 @@ FLOW = Adapter(
     layer="llama_index.workflow",
     start=flow_start,
     context=CallContext(identity=flow_identity),
-    request=flow_request,
-    output=flow_output,
-    answer=flow_answer,
+    reading=Reading(request=flow_request, output=flow_output),
+    editing=Editing(answer=flow_answer),
 )

@@ -10,7 +10,18 @@ from llama_index.core.tools.function_tool import FunctionTool
 
 from spanhook import semconv
 from spanhook.instrument.llama_index.describing import PROVIDER
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, current_record, exact_text
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Editing,
+    Kwargs,
+    Message,
+    Reading,
+    Request,
+    current_record,
+    exact_text,
+)
 
 _GIVEN = ("to_agent", "reason")
 
@@ -49,7 +60,6 @@ HANDOFF = Adapter(
     kind="agent.delegate",
     layer="llama_index.handoff",
     start=handoff_start,
-    request=handoff_request,
-    output=handoff_output,
-    answer=handoff_answer,
+    reading=Reading(request=handoff_request, output=handoff_output),
+    editing=Editing(answer=handoff_answer),
 )

@@ -28,7 +28,19 @@ from spanhook.instrument.llama_index.messages import (
 )
 from spanhook.instrument.llama_index.responses import chat_answer, completion_answer, model_output, model_response
 from spanhook.instrument.wire import fields_of, one_prompt
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Request, Streaming
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Editing,
+    Kwargs,
+    Nesting,
+    Reading,
+    Request,
+    Streaming,
+)
 
 
 def _chosen(adapter: Adapter, instance: Any) -> Adapter | None:
@@ -177,27 +189,24 @@ MODEL = Adapter(
     layer=LLAMA_INDEX_MODEL,
     span_kind=SpanKind.CLIENT,
     start=model_start,
-    response=model_response,
-    request=chat_request,
-    message=read,
-    output=model_output,
-    rewrite=chat_rewrite,
-    takes=frozenset(("inputs", "messages", "system")),
-    answer=chat_answered,
-    amend=chat_amended,
-    model_layer=True,
-    carries=chat_carries,
-    transport_of=frozenset((LLAMA_INDEX_MODEL,)),
-    system_in_messages=True,
+    reading=Reading(
+        response=model_response, request=chat_request, message=read, output=model_output, system_in_messages=True
+    ),
+    editing=Editing(
+        rewrite=chat_rewrite,
+        takes=frozenset(("inputs", "messages", "system")),
+        answer=chat_answered,
+        amend=chat_amended,
+    ),
+    nesting=Nesting(role="framework", carries=chat_carries, transport_of=frozenset((LLAMA_INDEX_MODEL,))),
 )
 STREAM = replace(
     MODEL,
     start=stream_start,
+    editing=replace(MODEL.editing, answer=chat_stream, amend=None),
     streaming=Streaming(stream_of=stream_of, chunks=ModelChunks, answer_chunks=chat_chunks),
-    answer=chat_stream,
-    amend=None,
 )
-ASYNC_STREAM = replace(STREAM, answer=async_chat_stream)
+ASYNC_STREAM = replace(STREAM, editing=replace(STREAM.editing, answer=async_chat_stream))
 
 
 # ------------------------------------------------------------------------------------------------- completion
@@ -250,18 +259,22 @@ def async_complete_stream(instance: Any, args: Args, kwargs: Kwargs, value: Any)
 
 COMPLETION = replace(
     MODEL,
-    request=complete_request,
-    rewrite=complete_rewrite,
-    takes=frozenset(("inputs", "messages")),
-    answer=complete_answered,
-    amend=complete_amended,
-    carries=complete_carries,
+    reading=replace(MODEL.reading, request=complete_request),
+    editing=replace(
+        MODEL.editing,
+        rewrite=complete_rewrite,
+        takes=frozenset(("inputs", "messages")),
+        answer=complete_answered,
+        amend=complete_amended,
+    ),
+    nesting=replace(MODEL.nesting, carries=complete_carries),
 )
 COMPLETION_STREAM = replace(
     COMPLETION,
     start=stream_start,
+    editing=replace(COMPLETION.editing, answer=complete_stream, amend=None),
     streaming=Streaming(stream_of=stream_of, chunks=ModelChunks, answer_chunks=complete_chunks),
-    answer=complete_stream,
-    amend=None,
 )
-ASYNC_COMPLETION_STREAM = replace(COMPLETION_STREAM, answer=async_complete_stream)
+ASYNC_COMPLETION_STREAM = replace(
+    COMPLETION_STREAM, editing=replace(COMPLETION_STREAM.editing, answer=async_complete_stream)
+)

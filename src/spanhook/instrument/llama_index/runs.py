@@ -120,11 +120,12 @@ RUN = replace(
     verb="",
     layer="llama_index.agent",
     start=run_start,
-    request=run_request,
-    message=read,
-    output=run_output,
-    rewrite=run_rewrite,
-    takes=frozenset(("inputs", "messages")),
-    answer=run_answer,
+    reading=replace(FLOW.reading, request=run_request, message=read, output=run_output),
+    editing=replace(FLOW.editing, rewrite=run_rewrite, takes=frozenset(("inputs", "messages")), answer=run_answer),
 )
-TEAM: Adapter = replace(FLOW, layer="llama_index.team", request=run_request, output=run_output, answer=run_answer)
+TEAM: Adapter = replace(
+    FLOW,
+    layer="llama_index.team",
+    reading=replace(FLOW.reading, request=run_request, output=run_output),
+    editing=replace(FLOW.editing, answer=run_answer),
+)

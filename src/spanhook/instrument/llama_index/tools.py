@@ -22,8 +22,11 @@ from spanhook.model import (
     Attributes,
     Carried,
     Change,
+    Editing,
     Kwargs,
     Message,
+    Nesting,
+    Reading,
     Request,
     copied_model,
     copies,
@@ -178,16 +181,14 @@ TOOL = Adapter(
     kind="tool.execute",
     layer=LLAMA_INDEX_TOOL,
     start=tool_start,
-    request=tool_request,
-    output=tool_output,
-    rewrite=tool_rewrite,
-    takes=frozenset(("arguments", "inputs")),
-    answer=tool_answer,
-    fault=tool_fault,
-    model_layer=True,
-    carries=tool_carries,
-    pools=True,  # functions that are not async, in older versions
-    transport_of=frozenset((LLAMA_INDEX_TOOL,)),  # ``acall`` may be made of ``call``
+    reading=Reading(request=tool_request, output=tool_output, fault=tool_fault),
+    editing=Editing(rewrite=tool_rewrite, takes=frozenset(("arguments", "inputs")), answer=tool_answer),
+    nesting=Nesting(
+        role="framework",
+        carries=tool_carries,
+        transport_of=frozenset((LLAMA_INDEX_TOOL,)),  # ``acall`` may be made of ``call``
+    ),
+    traits=frozenset(("pools",)),  # functions that are not async, in older versions
 )
 
 
@@ -260,14 +261,10 @@ CALLED = Adapter(
     kind="tool.execute",
     layer=LLAMA_INDEX_TOOL,
     start=called_start,
-    request=called_request,
-    output=tool_output,
-    rewrite=called_rewrite,
-    takes=frozenset(("arguments", "inputs")),
-    answer=called_answer,
-    rejected=called_rejected,
-    fault=tool_fault,
-    model_layer=True,
-    carries=called_carries,
-    pools=True,
+    reading=Reading(request=called_request, output=tool_output, fault=tool_fault),
+    editing=Editing(
+        rewrite=called_rewrite, takes=frozenset(("arguments", "inputs")), answer=called_answer, rejected=called_rejected
+    ),
+    nesting=Nesting(role="framework", carries=called_carries),
+    traits=frozenset(("pools",)),
 )

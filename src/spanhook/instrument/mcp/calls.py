@@ -25,14 +25,20 @@ from spanhook.model import (
     Adapter,
     Args,
     Attributes,
+    CallContext,
     Carried,
     Change,
+    Editing,
     Kwargs,
     Message,
+    Nesting,
+    Reading,
+    Receiving,
     Request,
+    Role,
+    Trait,
     exact_text,
     in_order,
-    receiving,
 )
 from spanhook.semconv import Kind
 
@@ -138,43 +144,58 @@ class Calls:
         schema = self.schema(instance, self.target(args, kwargs))
         return self.made(instance, args, kwargs, tool_amended(result, value, schema, strict=self.strict))
 
-    def adapter(self, layer: str, span_kind: SpanKind, **more: Any) -> Adapter:
-        """The adapter; ``more`` are further fields of it."""
+    def adapter(
+        self,
+        layer: str,
+        span_kind: SpanKind,
+        role: Role = "client",
+        *,
+        tool: Callable[[Any, str], Any] | None = None,
+        rejected: Callable[[Any, Args, Kwargs, str], Any] | None = None,
+        onward: Callable[[Any, Args, Kwargs, Mapping[str, str]], tuple[Args, Kwargs]] | None = None,
+        context: CallContext | None = None,
+        traits: frozenset[Trait] = frozenset(),
+    ) -> Adapter:
+        """The adapter.
+
+        Args:
+            layer, span_kind, role, rejected, onward, context, traits: As in an adapter and its parts.
+            tool: For a server that answers with functions: its tool by name, called with ``(instance, name)``.
+        """
         method = self.method
+
+        def later(instance: Any, args: Args, kwargs: Kwargs) -> bool:
+            assert tool is not None
+            return is_own(tool(instance, self.target(args, kwargs)))
+
         return Adapter(
             kind=method.kind,
             layer=layer,
             span_kind=span_kind,
             method=method.name,
             start=self.start,
-            request=self.request,
-            output=method.output,
-            rewrite=self.rewrite,
-            takes=frozenset(("arguments",)),
-            answer=self.answer,
-            amend=self.amend,
-            fault=fault if method is TOOL else None,
-            error_type=error_type,
-            failure=failure,
-            carries=self.carries,
-            **more,
+            context=context,
+            reading=Reading(
+                request=self.request,
+                output=method.output,
+                fault=fault if method is TOOL else None,
+                error_type=error_type,
+                failure=failure,
+            ),
+            editing=Editing(
+                rewrite=self.rewrite,
+                takes=frozenset(("arguments",)),
+                answer=self.answer,
+                amend=self.amend,
+                rejected=rejected,
+                onward=onward,
+            ),
+            nesting=Nesting(role=role, carries=self.carries),
+            receiving=Receiving(later=later) if tool is not None else None,
+            traits=traits,
         )
-
-
-def tool_fields(calls: Calls, tool: Callable[[Any, str], Any]) -> dict[str, Any]:
-    """Fields of the adapter of calls of tools that a server answers with functions.
-
-    Args:
-        calls: The requests.
-        tool: The tool of a server by its name, called with ``(instance, name)``.
-    """
-
-    def received_later(instance: Any, args: Args, kwargs: Kwargs) -> bool:
-        return is_own(tool(instance, calls.target(args, kwargs)))
-
-    return {**receiving(calls.request, calls.rewrite), "received_later": received_later}
 
 
 def passed_on(adapter: Adapter) -> Adapter:
     """The adapter of requests that an operation in this process has sent on, and that are a part of it."""
-    return replace(adapter, model_layer=False, boundary=False)
+    return replace(adapter, nesting=replace(adapter.nesting, role="client"), traits=adapter.traits - {"boundary"})

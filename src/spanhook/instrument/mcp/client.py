@@ -71,7 +71,7 @@ def _onward(_instance: Any, args: Args, kwargs: Kwargs, carrier: Mapping[str, st
 
 
 def _called(method: Method, form: Form) -> Adapter:
-    return _calls(method, form).adapter(MCP_CLIENT, SpanKind.CLIENT, model_layer=True, relays=True)
+    return _calls(method, form).adapter(MCP_CLIENT, SpanKind.CLIENT, "relay")
 
 
 def _sent(method: Method) -> Adapter:

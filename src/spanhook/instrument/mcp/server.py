@@ -9,7 +9,7 @@ from opentelemetry.trace import SpanKind
 from spanhook import semconv
 from spanhook.instrument.in_process import sender_of
 from spanhook.instrument.layers import MCP_SERVER
-from spanhook.instrument.mcp.calls import METHODS, Calls, Method, passed_on, tool_fields
+from spanhook.instrument.mcp.calls import METHODS, Calls, Method, passed_on
 from spanhook.instrument.mcp.calls import TOOL as TOOLS
 from spanhook.instrument.mcp.failures import REFUSED
 from spanhook.instrument.mcp.forms import WIRE
@@ -94,12 +94,12 @@ def _server(method: Method) -> Adapter:
     return calls.adapter(
         MCP_SERVER,
         SpanKind.SERVER,
-        model_layer=True,
-        boundary=True,
+        "framework",
+        tool=_tool if method is TOOLS else None,
         onward=_onward,
         context=CallContext(identity=_identity, metadata=_metadata),
         rejected=rejected,
-        **(tool_fields(calls, _tool) if method is TOOLS else {}),
+        traits=frozenset(("boundary",)),
     )
 
 

@@ -1,14 +1,13 @@
 """Functions that the SDK runs because a model asked for it: in runs of conversations, and for voice agents."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 from mistralai.client.types.basemodel import BaseModel
 
 from spanhook.instrument.functions import Functions
 from spanhook.instrument.wire import decoded
-from spanhook.model import Args, Kwargs, copied_model, copies, first, in_order, with_first
+from spanhook.model import Args, Kwargs, Nesting, copied_model, copies, first, in_order, with_first
 
 copies(BaseModel)(copied_model)
 
@@ -49,21 +48,18 @@ def _carries(instance: Any, args: Args, kwargs: Kwargs) -> list[str | None]:
 
 
 #: ``create_function_result(function_call, run_tool, ...)``. Tools of MCP servers are called inside.
-FUNCTION = replace(
-    Functions(
-        layer="mistralai.tool",
-        name=lambda _instance, args, kwargs: _call(args, kwargs).name,
-        description=_description,
-        call_id=lambda _instance, args, kwargs: _call(args, kwargs).tool_call_id,
-        arguments=_arguments,
-        with_arguments=_with_arguments,
-        output=lambda result: getattr(result, "result", result),
-        answer=_result,
-        rejected=_result,
-    ).adapter(),
-    model_layer=True,
-    carries=_carries,
-)
+FUNCTION = Functions(
+    layer="mistralai.tool",
+    name=lambda _instance, args, kwargs: _call(args, kwargs).name,
+    description=_description,
+    call_id=lambda _instance, args, kwargs: _call(args, kwargs).tool_call_id,
+    arguments=_arguments,
+    with_arguments=_with_arguments,
+    output=lambda result: getattr(result, "result", result),
+    answer=_result,
+    rejected=_result,
+    nesting=Nesting(role="framework", carries=_carries),
+).adapter()
 
 
 def _spoken(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> str:

@@ -13,7 +13,7 @@ from spanhook import semconv
 from spanhook.instrument.formats.openai import item_messages
 from spanhook.instrument.openai_agents.runs import PROVIDER
 from spanhook.instrument.wire import decoded
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, exact_text
+from spanhook.model import Adapter, Args, Attributes, Editing, Kwargs, Message, Reading, Request, exact_text
 
 _OTHERS = "Multiple handoffs detected, ignoring this one."
 """What the SDK tells a model that asks for several at once: it makes the first."""
@@ -88,8 +88,6 @@ HANDOFF = Adapter(
     kind="agent.delegate",
     layer="openai_agents.handoff",
     start=handoff_start,
-    request=handoff_request,
-    output=handoff_output,
-    rejected=handoff_rejected,
-    answer=handoff_answer,
+    reading=Reading(request=handoff_request, output=handoff_output),
+    editing=Editing(rejected=handoff_rejected, answer=handoff_answer),
 )

@@ -22,7 +22,21 @@ from spanhook.instrument.openai_agents.describing import describe, model_of
 from spanhook.instrument.openai_agents.reading import response_told
 from spanhook.instrument.openai_agents.signatures import MODEL as CALL
 from spanhook.instrument.wire import one_prompt
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, Streaming, exact_text
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Editing,
+    Kwargs,
+    Message,
+    Nesting,
+    Reading,
+    Request,
+    Streaming,
+    exact_text,
+)
 
 
 def model_start(instance: Any, args: Args, kwargs: Kwargs) -> Attributes:
@@ -118,17 +132,17 @@ MODEL = Adapter(
     layer=AGENTS_MODEL,
     span_kind=SpanKind.CLIENT,
     start=model_start,
-    response=response_told,
-    mark=model_mark,
-    request=model_request,
-    message=item_message,
-    output=model_output,
-    rewrite=model_rewrite,
-    takes=frozenset(("messages", "system", "inputs", "model")),
-    answer=stream_answer,
-    model_layer=True,
-    carries=model_carries,
-    transport_of=frozenset((AGENTS_MODEL,)),  # one method of a model may be made of the other
+    reading=Reading(
+        response=response_told, mark=model_mark, request=model_request, message=item_message, output=model_output
+    ),
+    editing=Editing(
+        rewrite=model_rewrite, takes=frozenset(("messages", "system", "inputs", "model")), answer=stream_answer
+    ),
+    nesting=Nesting(
+        role="framework",
+        carries=model_carries,
+        transport_of=frozenset((AGENTS_MODEL,)),  # one method of a model may be made of the other
+    ),
 )
 STREAM = replace(
     MODEL,

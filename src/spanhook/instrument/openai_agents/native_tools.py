@@ -61,13 +61,15 @@ def _copy(value: Any, **changes: Any) -> Any:
 SHELL = replace(
     TOOL,
     start=shell_start,
-    request=shell_request,
-    rewrite=shell_rewrite,
-    takes=frozenset(("arguments",)),
-    prepare=None,
-    rejected=None,  # raised: the SDK tells the model what a shell raises
-    model_layer=False,
-    carries=None,
+    reading=replace(TOOL.reading, request=shell_request),
+    editing=replace(
+        TOOL.editing,
+        rewrite=shell_rewrite,
+        takes=frozenset(("arguments",)),
+        prepare=None,
+        rejected=None,  # raised: the SDK tells the model what a shell raises
+    ),
+    nesting=replace(TOOL.nesting, role="client", carries=None),
 )
 
 
@@ -76,7 +78,7 @@ def local_shell_rejected(_instance: Any, _args: Args, _kwargs: Kwargs, reason: s
     return f"Tool call rejected: {reason}"
 
 
-LOCAL_SHELL = replace(SHELL, rejected=local_shell_rejected)
+LOCAL_SHELL = replace(SHELL, editing=replace(SHELL.editing, rejected=local_shell_rejected))
 
 
 # ----------------------------------------------------------------------------------------------- custom tools
@@ -101,9 +103,8 @@ def custom_rewrite(instance: Any, args: Args, kwargs: Kwargs, change: Change) ->
 CUSTOM = replace(
     SHELL,
     start=custom_start,
-    request=custom_request,
-    rewrite=custom_rewrite,
-    takes=frozenset(("arguments", "inputs")),
+    reading=replace(SHELL.reading, request=custom_request),
+    editing=replace(SHELL.editing, rewrite=custom_rewrite, takes=frozenset(("arguments", "inputs"))),
 )
 
 
@@ -129,7 +130,12 @@ def patch_rewrite(_instance: Any, args: Args, kwargs: Kwargs, change: Change) ->
     return with_first(args, kwargs, "operation", replace(operation, **changes))
 
 
-PATCH = replace(SHELL, start=patch_start, request=patch_request, rewrite=patch_rewrite)
+PATCH = replace(
+    SHELL,
+    start=patch_start,
+    reading=replace(SHELL.reading, request=patch_request),
+    editing=replace(SHELL.editing, rewrite=patch_rewrite),
+)
 
 
 # ----------------------------------------------------------------------------------------------- computers
@@ -170,8 +176,6 @@ def computer_output(_result: Any) -> list[Any]:
 COMPUTER: Adapter = replace(
     SHELL,
     start=computer_start,
-    request=computer_request,
-    output=computer_output,
-    rewrite=computer_rewrite,
-    takes=frozenset(("arguments",)),
+    reading=replace(SHELL.reading, request=computer_request, output=computer_output),
+    editing=replace(SHELL.editing, rewrite=computer_rewrite, takes=frozenset(("arguments",))),
 )

@@ -19,8 +19,10 @@ from spanhook.model import (
     Attributes,
     CallContext,
     Change,
+    Editing,
     Kwargs,
     Message,
+    Reading,
     Request,
     Usage,
     copied,
@@ -145,14 +147,9 @@ RUN = Adapter(
     layer=LAYER,
     start=run_start,
     context=CallContext(identity=run_identity, metadata=run_metadata),
-    request=run_request,
-    message=item_message,
-    response=run_response,
-    output=run_output,
-    rewrite=run_rewrite,
-    takes=frozenset(("inputs", "messages")),
-    answer=run_answer,
-    hosts=True,
+    reading=Reading(request=run_request, message=item_message, response=run_response, output=run_output),
+    editing=Editing(rewrite=run_rewrite, takes=frozenset(("inputs", "messages")), answer=run_answer),
+    traits=frozenset(("hosts",)),
 )
 
 
@@ -228,10 +225,8 @@ STREAMED = replace(
     RUN,
     start=streamed_start,
     context=CallContext(identity=streamed_identity, metadata=streamed_metadata),
-    request=streamed_request,
-    response=streamed_response,
-    rewrite=streamed_rewrite,
-    prepare=streamed_prepare,
+    reading=replace(RUN.reading, request=streamed_request, response=streamed_response),
+    editing=replace(RUN.editing, rewrite=streamed_rewrite, prepare=streamed_prepare),
 )
 
 

@@ -17,7 +17,22 @@ from spanhook.errors import Reject
 from spanhook.instrument.openai_agents.signatures import HELD_TOOL
 from spanhook.instrument.openai_agents.tool_bodies import ReadArguments, is_function
 from spanhook.instrument.wire import decoded, encoded, plain
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, Usage, current_record, in_order
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Change,
+    Editing,
+    Kwargs,
+    Message,
+    Nesting,
+    Reading,
+    Receiving,
+    Request,
+    Usage,
+    current_record,
+    in_order,
+)
 
 LAYER = "openai_agents.tool"
 _PREPARED = "_function_tool_arguments"
@@ -183,19 +198,10 @@ def _tool(read: Read) -> Adapter:
         kind="tool.execute",
         layer=LAYER,
         start=start,
-        request=request,
-        output=tool_output,
-        rewrite=rewrite,
-        takes=frozenset(("arguments", "inputs")),
-        prepare=prepare,
-        rejected=rejected,
-        model_layer=True,
-        coerced="twice",
-        shown=shown,
-        received=received,
-        received_later=received_later,
-        carries=carries,
-        goes_on=_stays,
+        reading=Reading(request=request, output=tool_output),
+        editing=Editing(rewrite=rewrite, takes=frozenset(("arguments", "inputs")), prepare=prepare, rejected=rejected),
+        nesting=Nesting(role="framework", carries=carries, goes_on=_stays),
+        receiving=Receiving(coerced="twice", shown=shown, received=received, later=received_later),
     )
 
 
@@ -252,7 +258,11 @@ def timed_rejected(instance: Any, args: Args, kwargs: Kwargs, reason: str) -> An
     return timed_refused(invoked_call(instance, args, kwargs), reason)
 
 
-TIMED = replace(INVOKED, response=timed_response, output=timed_output, answer=timed_answer, rejected=timed_rejected)
+TIMED = replace(
+    INVOKED,
+    reading=replace(INVOKED.reading, response=timed_response, output=timed_output),
+    editing=replace(INVOKED.editing, answer=timed_answer, rejected=timed_rejected),
+)
 
 
 # ----------------------------------------------------------------------------------------------- failures

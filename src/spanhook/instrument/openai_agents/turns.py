@@ -7,7 +7,20 @@ from agents.run_internal.run_steps import NextStepFinalOutput, NextStepInterrupt
 from spanhook.instrument.formats.openai import item_message, item_messages, output_message
 from spanhook.instrument.openai_agents.runs import RUN, STREAMED, agent_attributes, run_answer
 from spanhook.instrument.openai_agents.signatures import TURN
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, Turn, Usage, current_record, exact_text
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Editing,
+    Kwargs,
+    Message,
+    Reading,
+    Request,
+    Turn,
+    Usage,
+    current_record,
+    exact_text,
+)
 
 
 def turn(_instance: Any, args: Args, kwargs: Kwargs) -> Turn | None:
@@ -61,9 +74,6 @@ HANDED_OVER = Adapter(
     kind="agent.invoke",
     layer="openai_agents.turns",
     start=agent_start,
-    request=agent_request,
-    message=item_message,
-    response=agent_response,
-    output=agent_output,
-    answer=run_answer,
+    reading=Reading(request=agent_request, message=item_message, response=agent_response, output=agent_output),
+    editing=Editing(answer=run_answer),
 )

@@ -11,7 +11,7 @@ from spanhook import semconv
 from spanhook.instrument.pydantic_ai.arguments import EMBED as CALL
 from spanhook.instrument.pydantic_ai.describing import model_of, note_model, provider_of
 from spanhook.instrument.pydantic_ai.responses import usage_of
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Request, Usage
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Editing, Kwargs, Nesting, Reading, Request, Usage
 
 LAYER = "pydantic_ai.embeddings"
 
@@ -71,12 +71,7 @@ EMBED = Adapter(
     layer=LAYER,
     span_kind=SpanKind.CLIENT,
     start=embed_start,
-    request=embed_request,
-    rewrite=embed_rewrite,
-    takes=frozenset(("inputs",)),
-    response=embed_response,
-    answer=embed_answer,
-    model_layer=True,
-    carries=embed_carries,
-    transport_of=frozenset((LAYER,)),
+    reading=Reading(request=embed_request, response=embed_response),
+    editing=Editing(rewrite=embed_rewrite, takes=frozenset(("inputs",)), answer=embed_answer),
+    nesting=Nesting(role="framework", carries=embed_carries, transport_of=frozenset((LAYER,))),
 )

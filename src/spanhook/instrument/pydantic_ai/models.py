@@ -23,7 +23,20 @@ from spanhook.instrument.pydantic_ai.responses import response_mark, response_ou
 from spanhook.instrument.pydantic_ai.streams import body_of, stream_of
 from spanhook.instrument.pydantic_ai.texts import EVENT_TEXTS
 from spanhook.instrument.wire import one_prompt
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Chunks, Kwargs, Request, Streaming
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Chunks,
+    Editing,
+    Kwargs,
+    Nesting,
+    Reading,
+    Request,
+    Streaming,
+)
 
 _PASSING_ON = (WrapperModel, FallbackModel)
 
@@ -140,23 +153,21 @@ MODEL = Adapter(
     layer=PYDANTIC_AI_MODEL,
     span_kind=SpanKind.CLIENT,
     start=describe,
-    response=response_told,
-    mark=response_mark,
-    request=model_request,
-    message=read,
-    output=response_output,
-    rewrite=model_rewrite,
-    takes=frozenset(("messages", "system", "inputs")),
-    answer=model_answer,
-    amend=model_amend,
-    model_layer=True,
-    carries=model_carries,
-    transport_of=frozenset((PYDANTIC_AI_MODEL,)),  # one method of a model may be made of the other
+    reading=Reading(
+        response=response_told, mark=response_mark, request=model_request, message=read, output=response_output
+    ),
+    editing=Editing(
+        rewrite=model_rewrite, takes=frozenset(("messages", "system", "inputs")), answer=model_answer, amend=model_amend
+    ),
+    nesting=Nesting(
+        role="framework",
+        carries=model_carries,
+        transport_of=frozenset((PYDANTIC_AI_MODEL,)),  # one method of a model may be made of the other
+    ),
 )
 STREAM = replace(
     MODEL,
     start=stream_start,
-    answer=stream_answer,
-    amend=None,
+    editing=replace(MODEL.editing, answer=stream_answer, amend=None),
     streaming=Streaming(stream_of=stream_of, chunks=chunks_of, body=body_of, texts=EVENT_TEXTS),
 )

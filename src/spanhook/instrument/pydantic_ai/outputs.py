@@ -46,9 +46,12 @@ OUTPUT = replace(
     TOOL,
     layer="pydantic_ai.output",
     start=output_start,
-    request=output_request,
-    rewrite=output_rewrite,
-    prepare=None,
-    rejected=None,  # the model has given its answer, and is not asked again: the run ends
-    carries=output_carries,
+    reading=replace(TOOL.reading, request=output_request),
+    editing=replace(
+        TOOL.editing,
+        rewrite=output_rewrite,
+        prepare=None,
+        rejected=None,  # the model has given its answer, and is not asked again: the run ends
+    ),
+    nesting=replace(TOOL.nesting, carries=output_carries),
 )

@@ -15,8 +15,11 @@ from spanhook.model import (
     Attributes,
     Carried,
     Change,
+    Editing,
     Kwargs,
     Message,
+    Nesting,
+    Reading,
     Record,
     Request,
     current_record,
@@ -132,14 +135,10 @@ def tool_rejected(_instance: Any, _args: Args, _kwargs: Kwargs, reason: str) -> 
 TOOL = Adapter(
     kind="tool.execute",
     layer=LAYER,
-    coerced="exact",
     start=tool_start,
-    request=tool_request,
-    output=tool_output,
-    rewrite=tool_rewrite,
-    takes=frozenset(("arguments", "inputs")),
-    prepare=tool_prepare,
-    rejected=tool_rejected,
-    model_layer=True,
-    carries=tool_carries,
+    reading=Reading(request=tool_request, output=tool_output),
+    editing=Editing(
+        rewrite=tool_rewrite, takes=frozenset(("arguments", "inputs")), prepare=tool_prepare, rejected=tool_rejected
+    ),
+    nesting=Nesting(role="framework", carries=tool_carries),
 )

@@ -11,7 +11,7 @@ from smolagents.local_python_executor import CodeOutput
 from spanhook import semconv
 from spanhook.instrument.smolagents.arguments import CODE as CALL
 from spanhook.instrument.wire import encoded
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request
+from spanhook.model import Adapter, Args, Attributes, Change, Editing, Kwargs, Message, Reading, Request
 
 NAME = "python_interpreter"
 
@@ -46,10 +46,7 @@ CODE = Adapter(
     kind="tool.execute",
     layer="smolagents.code",
     start=code_start,
-    request=code_request,
-    output=code_output,
-    rewrite=code_rewrite,
-    takes=frozenset(("arguments", "inputs")),
-    answer=code_answer,
-    pools=True,
+    reading=Reading(request=code_request, output=code_output),
+    editing=Editing(rewrite=code_rewrite, takes=frozenset(("arguments", "inputs")), answer=code_answer),
+    traits=frozenset(("pools",)),
 )

@@ -8,7 +8,7 @@ from typing import Any
 from spanhook import semconv
 from spanhook.instrument.smolagents.arguments import DELEGATION as CALL
 from spanhook.instrument.smolagents.runs import PROVIDER, asked, name_of
-from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Request, current_record
+from spanhook.model import Adapter, Args, Attributes, Kwargs, Message, Reading, Request, current_record
 
 
 def delegation_start(instance: Any, _args: Args, _kwargs: Kwargs) -> Attributes:
@@ -35,6 +35,5 @@ DELEGATION = Adapter(
     kind="agent.delegate",
     layer="smolagents.delegation",
     start=delegation_start,
-    request=delegation_request,
-    output=delegation_output,
+    reading=Reading(request=delegation_request, output=delegation_output),
 )

@@ -15,7 +15,21 @@ from spanhook.instrument.smolagents.chunks import TEXTS, ModelChunks, deltas_of,
 from spanhook.instrument.smolagents.describing import describe, model_of
 from spanhook.instrument.smolagents.messages import last_text, native_of, read, wire_of
 from spanhook.instrument.wire import Payload
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, Streaming, Usage
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Editing,
+    Kwargs,
+    Message,
+    Nesting,
+    Reading,
+    Request,
+    Streaming,
+    Usage,
+)
 
 _CHAT = Chat()
 
@@ -95,17 +109,15 @@ MODEL = Adapter(
     layer=SMOLAGENTS_MODEL,
     span_kind=SpanKind.CLIENT,
     start=model_start,
-    response=model_response,
-    request=model_request,
-    message=read,
-    output=model_output,
-    rewrite=model_rewrite,
-    takes=frozenset(("messages", "system", "inputs")),
-    answer=model_answer,
-    model_layer=True,
-    carries=model_carries,
-    transport_of=frozenset((SMOLAGENTS_MODEL,)),  # either method may be made of the other
-    system_in_messages=True,
+    reading=Reading(
+        response=model_response, request=model_request, message=read, output=model_output, system_in_messages=True
+    ),
+    editing=Editing(rewrite=model_rewrite, takes=frozenset(("messages", "system", "inputs")), answer=model_answer),
+    nesting=Nesting(
+        role="framework",
+        carries=model_carries,
+        transport_of=frozenset((SMOLAGENTS_MODEL,)),  # either method may be made of the other
+    ),
 )
 STREAM = replace(
     MODEL,

@@ -17,7 +17,19 @@ from spanhook.instrument.smolagents.arguments import RUN as CALL
 from spanhook.instrument.smolagents.chunks import Steps
 from spanhook.instrument.smolagents.messages import as_text
 from spanhook.instrument.wire import one_prompt, text_in
-from spanhook.model import Adapter, Args, Attributes, Change, Kwargs, Message, Request, Streaming, exact_text
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Change,
+    Editing,
+    Kwargs,
+    Message,
+    Reading,
+    Request,
+    Streaming,
+    exact_text,
+)
 
 PROVIDER = "smolagents"
 
@@ -108,14 +120,12 @@ RUN = Adapter(
     kind="agent.invoke",
     layer="smolagents.run",
     start=run_start,
-    request=run_request,
-    output=run_output,
-    rewrite=run_rewrite,
-    takes=frozenset(("inputs", "messages")),
-    answer=run_answer,
-    refusal=refusal,
-    pools=True,
+    reading=Reading(request=run_request, output=run_output),
+    editing=Editing(rewrite=run_rewrite, takes=frozenset(("inputs", "messages")), answer=run_answer, refusal=refusal),
+    traits=frozenset(("pools",)),
 )
 STREAM = replace(
-    RUN, answer=stream_answer, streaming=Streaming(stream_of=stream_of, chunks=Steps, answer_chunks=run_steps)
+    RUN,
+    editing=replace(RUN.editing, answer=stream_answer),
+    streaming=Streaming(stream_of=stream_of, chunks=Steps, answer_chunks=run_steps),
 )

@@ -12,7 +12,20 @@ from spanhook.instrument.layers import STARLETTE
 from spanhook.instrument.starlette.incoming import Incoming, Scope
 from spanhook.instrument.starlette.routes import route_of
 from spanhook.instrument.starlette.whose import whose
-from spanhook.model import Adapter, Args, Attributes, CallContext, Change, Kwargs, Message, Request, Usage, exact_text
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    CallContext,
+    Change,
+    Editing,
+    Kwargs,
+    Message,
+    Reading,
+    Request,
+    Usage,
+    exact_text,
+)
 
 METHODS = frozenset(("CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "QUERY", "TRACE"))
 
@@ -119,17 +132,15 @@ class Requests:
             layer=self.layer,
             start=_start,
             method=method,
-            request=_request,
-            rewrite=_rewrite,
-            takes=frozenset(("inputs",)),
-            response=_response,
-            output=_output,
-            answer=_answer,
-            amend=_amend,
-            failure=_failure,
-            fault=_fault,
             context=CallContext(identity=_identity),
-            native_error=self._native_error,
+            reading=Reading(request=_request, response=_response, output=_output, failure=_failure, fault=_fault),
+            editing=Editing(
+                rewrite=_rewrite,
+                takes=frozenset(("inputs",)),
+                answer=_answer,
+                amend=_amend,
+                native_error=self._native_error,
+            ),
         )
 
     def _native_error(self, _scope: Scope, _args: Args, _kwargs: Kwargs, reject: Reject) -> HTTPException:

@@ -18,7 +18,20 @@ from spanhook.instrument.strands.arguments import MODEL_OUTPUT as ASKED
 from spanhook.instrument.strands.chunks import ModelChunks, OutputChunks
 from spanhook.instrument.strands.describing import describe, model_of
 from spanhook.instrument.wire import Payload, messages_in, text_in
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, Streaming
+from spanhook.model import (
+    Adapter,
+    Args,
+    Attributes,
+    Carried,
+    Change,
+    Editing,
+    Kwargs,
+    Message,
+    Nesting,
+    Reading,
+    Request,
+    Streaming,
+)
 
 CONVERSE = Converse()
 _TAKES = frozenset(("messages", "system", "inputs"))
@@ -89,18 +102,16 @@ MODEL = Adapter(
     layer=STRANDS_MODEL,
     span_kind=SpanKind.CLIENT,
     start=model_start,
-    request=model_request,
-    message=CONVERSE.message,
-    output=model_output,
-    rewrite=model_rewrite,
-    takes=_TAKES,
-    answer=model_answer,
+    reading=Reading(request=model_request, message=CONVERSE.message, output=model_output),
+    editing=Editing(rewrite=model_rewrite, takes=_TAKES, answer=model_answer),
     streaming=Streaming(
         chunks=ModelChunks, answer_chunks=model_events, texts=CONVERSE.texts(lambda told, _chunk: told)
     ),
-    model_layer=True,
-    carries=model_carries,
-    transport_of=frozenset((STRANDS_MODEL,)),  # structured output may be made of a stream
+    nesting=Nesting(
+        role="framework",
+        carries=model_carries,
+        transport_of=frozenset((STRANDS_MODEL,)),  # structured output may be made of a stream
+    ),
 )
 
 
@@ -166,10 +177,8 @@ def structured_output(result: Any) -> list[Message]:
 OUTPUT = replace(
     MODEL,
     start=output_start,
-    request=output_request,
-    carries=output_carries,
-    output=structured_output,
-    rewrite=output_rewrite,
-    answer=output_answer,
+    reading=replace(MODEL.reading, request=output_request, output=structured_output),
+    editing=replace(MODEL.editing, rewrite=output_rewrite, answer=output_answer),
     streaming=Streaming(chunks=OutputChunks, answer_chunks=output_events),
+    nesting=replace(MODEL.nesting, carries=output_carries),
 )

@@ -24,8 +24,11 @@ from spanhook.model import (
     CallContext,
     Carried,
     Change,
+    Editing,
     Kwargs,
     Message,
+    Nesting,
+    Reading,
     Request,
     Streaming,
     exact_text,
@@ -120,14 +123,10 @@ RUN = Adapter(
     layer="strands.run",
     start=run_start,
     context=CallContext(identity=run_identity, metadata=run_metadata),
-    request=run_request,
-    output=run_output,
-    carries=run_carries,
-    rewrite=run_rewrite,
-    takes=frozenset(("inputs", "messages")),
-    answer=run_answer,
+    reading=Reading(request=run_request, output=run_output),
+    editing=Editing(rewrite=run_rewrite, takes=frozenset(("inputs", "messages")), answer=run_answer, refusal=refusal),
     streaming=Streaming(chunks=Last, answer_chunks=run_events),
-    refusal=refusal,
+    nesting=Nesting(carries=run_carries),
 )
 
 
@@ -162,10 +161,8 @@ def output_messages(result: Any) -> list[Message]:
 
 OUTPUT = replace(
     RUN,
-    request=output_request,
-    carries=output_carries,
-    output=output_messages,
-    rewrite=output_rewrite,
-    answer=output_answer,
+    reading=replace(RUN.reading, request=output_request, output=output_messages),
+    editing=replace(RUN.editing, rewrite=output_rewrite, answer=output_answer),
     streaming=None,
+    nesting=replace(RUN.nesting, carries=output_carries),
 )

@@ -18,8 +18,10 @@ from spanhook.model import (
     Args,
     Attributes,
     CallContext,
+    Editing,
     Kwargs,
     Message,
+    Reading,
     Request,
     Streaming,
     exact_text,
@@ -73,11 +75,9 @@ TEAM = Adapter(
     layer="strands.team",
     start=team_start,
     context=CallContext(identity=team_identity),
-    request=team_request,
-    output=team_output,
-    answer=team_answer,
+    reading=Reading(request=team_request, output=team_output, fault=team_fault),
+    editing=Editing(answer=team_answer),
     streaming=Streaming(chunks=Last, answer_chunks=team_events),
-    fault=team_fault,
 )
 
 
@@ -115,6 +115,6 @@ HANDOFF = Adapter(
     kind="agent.delegate",
     layer="strands.handoff",
     start=handoff_start,
-    request=handoff_request,
-    answer=handoff_answer,
+    reading=Reading(request=handoff_request),
+    editing=Editing(answer=handoff_answer),
 )

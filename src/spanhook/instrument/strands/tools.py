@@ -20,15 +20,18 @@ from spanhook.model import (
     Attributes,
     Carried,
     Change,
+    Editing,
     Kwargs,
     Message,
+    Nesting,
+    Reading,
+    Receiving,
     Request,
     Streaming,
     current_record,
     exact_text,
     gated_by,
     in_order,
-    receiving,
 )
 
 
@@ -135,16 +138,11 @@ TOOL = Adapter(
     kind="tool.execute",
     layer="strands.tool",
     start=tool_start,
-    request=tool_request,
-    output=tool_output,
-    rewrite=tool_rewrite,
-    takes=frozenset(("arguments", "inputs")),
-    prepare=tool_prepare,
-    answer=tool_answer,
+    reading=Reading(request=tool_request, output=tool_output, fault=tool_fault),
+    editing=Editing(
+        rewrite=tool_rewrite, takes=frozenset(("arguments", "inputs")), prepare=tool_prepare, answer=tool_answer
+    ),
     streaming=Streaming(chunks=ToolChunks, answer_chunks=tool_events, ends="result"),
-    fault=tool_fault,
-    model_layer=True,
-    carries=tool_carries,
-    received_later=received_later,
-    **receiving(tool_request, tool_rewrite, "twice"),
+    nesting=Nesting(role="framework", carries=tool_carries),
+    receiving=Receiving(coerced="twice", later=received_later),
 )

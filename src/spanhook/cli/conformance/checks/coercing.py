@@ -6,7 +6,7 @@ from spanhook.cli.conformance.checks.cells import NONE, PATIENCE, Cell, Way, Wro
 from spanhook.cli.conformance.subject import PLANTED, Body, coercion, settle
 from spanhook.errors import Reject
 from spanhook.gating import Hooks
-from spanhook.model import Coerced, Operation
+from spanhook.model import Operation
 from spanhook.testing import recorder
 
 
@@ -33,9 +33,10 @@ def coerced(way: Way) -> Cell:
     received = PLANTED in repr(body.seen)
     if not coercion.times or not (received or seen_by_gate):
         return NONE  # nothing is made of the arguments, or not for the body
-    said: set[Coerced] = {op._record.adapter.coerced for op in operations_of(way, seen)}
-    if received and said != {"as sent"}:
+    parts = [op._record.adapter.receiving for op in operations_of(way, seen)]
+    said = {part.coerced for part in parts if part is not None}
+    if received and said:
         raise Wrong("the framework made something else of an argument, and its body received what no gate had seen")
-    if not received and said == {"as sent"}:
-        return Cell("exact")  # in this way of calling, arguments are validated before the gate
-    return Cell(next(one for one in ("exact", "twice", "as sent") if one in said))
+    if received:
+        return Cell("as sent")
+    return Cell("twice" if said == {"twice"} else "exact")  # or arguments are validated before the gate
