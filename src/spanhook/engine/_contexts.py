@@ -13,7 +13,6 @@ from types import TracebackType
 from typing import Any
 
 from spanhook.concurrency import reaper
-from spanhook.diagnostics import internal
 from spanhook.engine._completion import afinish, interrupted, operate
 from spanhook.engine._gates import apasses, asked, prepared, sent_on
 from spanhook.engine._own_blocks import elsewhere, raise_outcome
@@ -22,7 +21,7 @@ from spanhook.engine._streams import Track
 from spanhook.engine.absorption import Absorbed, Part
 from spanhook.engine.beginning import begin
 from spanhook.engine.handover import tap, tracked
-from spanhook.engine.lifecycle import fail, note_response, outcome, settle
+from spanhook.engine.lifecycle import fail, outcome, read_response, settle
 from spanhook.model import Adapter, Args, Kwargs, Record, asheds, current
 from spanhook.telemetry import set_context
 
@@ -167,9 +166,5 @@ class OperationContext(AbstractAsyncContextManager[Any]):
 def _is_made(op: Record) -> None:
     """Another program makes the call, whatever the gates say: note what it has reported by now."""
     op.called = True
-    try:
-        attributes, used = op.adapter.reading.response(op.instance)
-    except Exception as error:
-        internal.report("extract.response", error, lost=1)
-    else:
-        note_response(op, attributes, used)
+    if op.adapter.reading.response is not None:
+        read_response(op, op.instance)

@@ -13,7 +13,7 @@ from spanhook.concurrency import drive, reaper
 from spanhook.diagnostics import internal
 from spanhook.errors import Reject
 from spanhook.gating import AROUND, WRAP, Runner, conclude, count_decision, publish
-from spanhook.model import Adapter, Args, Kwargs, Record, arguments_shown, clock
+from spanhook.model import Adapter, Args, Kwargs, Record, clock, copied
 
 
 def passes(op: Record) -> bool:
@@ -197,8 +197,13 @@ def _repeated(
 
 def show(op: Record) -> None:
     """Keep what gates were shown of the arguments of a call that is about to be made."""
+    receiving = op.adapter.receiving
+    assert receiving is not None
     try:
-        op.shown = arguments_shown(op.adapter, op.instance, op.args, op.kwargs)
+        if receiving.shown is not None:
+            op.shown = receiving.shown(op.instance, op.args, op.kwargs)
+        else:
+            op.shown = copied(op.request().arguments)
     except Exception as error:
         internal.report("extract.shown", error)
         op.shown = {}  # what the body receives differs from that

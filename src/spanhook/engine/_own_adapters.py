@@ -30,7 +30,6 @@ from spanhook.model import (
     current_record,
     exact_text,
     in_order,
-    nothing,
 )
 from spanhook.semconv import Kind
 
@@ -165,7 +164,7 @@ def block_adapter(kind: Kind, fields: frozenset[str], verb: str = "", *, identif
         start=_delegate_start if kind == "agent.delegate" else _start,
         context=CallContext(identity=_ids) if identified else None,
         reading=Reading(
-            response=model_response if kind == "llm.call" else nothing,
+            response=model_response if kind == "llm.call" else None,
             names=_names,
             request=_block_request,
             message=to_message,
@@ -251,7 +250,7 @@ def function_adapter(kind: Kind, parameters: Parameters, *, is_stream: bool) -> 
         span_kind=SpanKind.CLIENT if kind in _CLIENTS else SpanKind.INTERNAL,
         start=_stream_start if is_stream and kind == "llm.call" else _start,
         reading=Reading(
-            response=model_response if kind == "llm.call" else nothing,
+            response=model_response if kind == "llm.call" else None,
             names=_names if is_model else None,
             request=_tool_request if is_tool else _request,
             message=to_message,

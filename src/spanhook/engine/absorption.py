@@ -101,8 +101,10 @@ class Absorbed:
 
     def take(self, result: Any) -> None:
         """Record what the call reports, for the enclosing operation."""
+        if (response := self.adapter.reading.response) is None:
+            return
         try:
-            attributes, used = self.adapter.reading.response(result)
+            attributes, used = response(result)
             is_uncounted = used is None and self._is_answered(attributes, result)
         except Exception as error:
             internal.report("extract.response", error, lost=1)

@@ -36,12 +36,8 @@ def settle(op: Record, result: Any) -> None:
     if op.short_circuited and not op.called:  # a hook has answered in the place of its body
         return
     op._result = result
-    try:
-        attributes, used = op.adapter.reading.response(result)
-    except Exception as error:
-        internal.report("extract.response", error, lost=1)
-    else:
-        note_response(op, attributes, used)
+    if op.adapter.reading.response is not None:
+        read_response(op, result)
     if op.handled is not None:
         op.error = op.handled
 
@@ -78,6 +74,18 @@ def returned(op: Record) -> None:
     """The call has returned, or its stream has ended: note when."""
     if op.plan is not None:
         op.returned_ns = clock.now()
+
+
+def read_response(op: Record, result: Any) -> None:
+    """Keep what a result reports about itself."""
+    response = op.adapter.reading.response
+    assert response is not None
+    try:
+        attributes, used = response(result)
+    except Exception as error:
+        internal.report("extract.response", error, lost=1)
+    else:
+        note_response(op, attributes, used)
 
 
 def note_response(op: Record, attributes: dict[str, Any], used: Usage | None) -> None:

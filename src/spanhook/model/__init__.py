@@ -27,7 +27,7 @@ from spanhook.model.adapter import (
 )
 from spanhook.model.admission import Admission, Admissions, Executing, KeptAdmissions, RunFacts
 from spanhook.model.arguments import Args, Attributes, Kwargs, first, with_first
-from spanhook.model.bodies import Receipt, Receiver, arguments_shown, with_received
+from spanhook.model.bodies import Receipt, Receiver, with_received
 from spanhook.model.carried import (
     Carried,
     Pieces,
@@ -114,7 +114,7 @@ from spanhook.model.points import (
     Signal,
 )
 from spanhook.model.readable_json import json_text
-from spanhook.model.reading import CallContext, Reading, nothing
+from spanhook.model.reading import CallContext, Reading
 from spanhook.model.received import as_read, same
 from spanhook.model.record import Record
 from spanhook.model.request import Change, Message, Request, Response
@@ -228,7 +228,6 @@ __all__ = [
     "alias_of",
     "alike",
     "ambient",
-    "arguments_shown",
     "as_read",
     "asheds",
     "block_form",
@@ -283,7 +282,6 @@ __all__ = [
     "nested",
     "note_gated",
     "note_handoff",
-    "nothing",
     "packed",
     "raised_in",
     "resolved",

@@ -7,7 +7,6 @@ from typing import Any
 
 from spanhook.model.adapter import Adapter
 from spanhook.model.arguments import Args, Attributes, Kwargs
-from spanhook.model.copying import copied
 from spanhook.model.request import Change, Request
 from spanhook.model.table_entry import TableEntry
 
@@ -75,16 +74,6 @@ class Receipt:
     inside: bool = False
     returns: bool = False
     belongs: Callable[[Any, Any], bool] = is_
-
-
-def arguments_shown(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs) -> Any:
-    """What hooks were shown of a call's arguments, as a copy."""
-    own = adapter.receiving.shown if adapter.receiving is not None else None
-    return (
-        copied(adapter.reading.request(instance, args, kwargs).arguments)
-        if own is None
-        else own(instance, args, kwargs)
-    )
 
 
 def with_received(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, arguments: Any) -> tuple[Args, Kwargs]:

@@ -10,11 +10,6 @@ from spanhook.model.request import Message, Request
 from spanhook.model.usage import Source, Usage
 
 
-def nothing(_result: Any) -> tuple[Attributes, Usage | None]:
-    """The response of a call that reports nothing about itself."""
-    return {}, None
-
-
 def no_messages(_result: Any) -> list[Message]:
     """The output messages of a call without any."""
     return []
@@ -33,7 +28,7 @@ class Reading:
         request: The normalized request; only called when a hook or content capture needs it.
         message: Reads a message that a hook gave in the library's own form.
         output: A result's messages in role/parts form.
-        response: End attributes and usage of a result.
+        response: End attributes and usage of a result; ``None`` if results report nothing about themselves.
         source: How certain the counts are that it reads: those of a client are in the provider's bytes.
         mark: Returns an id of a result's content, which shows whether another call already produced it.
         names: All names that one call works on, if there may be several; ``None`` if they cannot be known.
@@ -48,7 +43,7 @@ class Reading:
     request: Callable[[Any, Args, Kwargs], Request] = empty_request
     message: Callable[[Any], Message] | None = None
     output: Callable[[Any], list[Message]] = no_messages
-    response: Callable[[Any], tuple[Attributes, Usage | None]] = nothing
+    response: Callable[[Any], tuple[Attributes, Usage | None]] | None = None
     source: Source = "framework"
     mark: Callable[[Any], Any] | None = None
     names: Callable[[Any, Args, Kwargs], frozenset[str] | None] | None = None

@@ -15,7 +15,7 @@ from spanhook.instrument.fast_agent.describing import describe, instruction_of, 
 from spanhook.instrument.fast_agent.messages import listed, read, read_all, rewritten, written
 from spanhook.instrument.fast_agent.models import GENERATE as MODEL
 from spanhook.instrument.wire import last_text, one_prompt
-from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request, nothing
+from spanhook.model import Adapter, Args, Attributes, Carried, Change, Kwargs, Message, Request
 
 
 def chosen_run(_instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
@@ -93,14 +93,14 @@ def model_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> An
 
 RUN_PROMPT = replace(
     RUN,
-    reading=replace(RUN.reading, request=run_request, response=nothing, output=said),
+    reading=replace(RUN.reading, request=run_request, response=None, output=said),
     editing=replace(RUN.editing, rewrite=rewrite),
     nesting=replace(RUN.nesting, carries=carries),
 )
 MODEL_PROMPT = replace(
     MODEL,
     start=model_start,
-    reading=replace(MODEL.reading, request=model_request, response=nothing, output=said, fault=None),
+    reading=replace(MODEL.reading, request=model_request, response=None, output=said, fault=None),
     editing=replace(MODEL.editing, rewrite=rewrite, answer=model_answer, amend=None),
     nesting=replace(MODEL.nesting, carries=carries),
 )
