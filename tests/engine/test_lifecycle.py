@@ -58,8 +58,8 @@ def test_streams_are_held_back_only_for_hooks_that_they_concern(mode: str) -> No
     hooks.after("llm.call", models={"another"}, priority=10)(lambda op: None)
     with stubbed(hooks) as (library, seen):
         use(library, mode, "xyz")
-    assert not seen.operations[0]._record.buffered
+    assert not seen.operations[0]._record.stream.buffered
     hooks.after("llm.call", models={"stub"}, priority=10)(lambda op: None)
     with stubbed(hooks) as (library, seen):
         use(library, mode, "xyz")
-    assert seen.operations[0]._record.buffered
+    assert seen.operations[0]._record.stream.buffered

@@ -32,12 +32,14 @@ class Reading:
 
     def shows(self, op: Record, chunk: Any) -> bool:
         """Record a chunk; returns whether the consumer should see it."""
-        if not op.first_chunk_ns:
-            op.first_chunk_ns = clock.now()
+        stream = op.stream
+        if not stream.first_chunk_ns:
+            stream = op.own_stream()
+            stream.first_chunk_ns = clock.now()
             if self._timed:
-                op.later_chunks_ns = array("q")
-        elif self._timed and op.later_chunks_ns is not None:
-            op.later_chunks_ns.append(clock.now())
+                stream.later_chunks_ns = array("q")
+        elif self._timed and stream.later_chunks_ns is not None:
+            stream.later_chunks_ns.append(clock.now())
         try:
             return self._chunks.add(chunk)
         except Exception as error:
@@ -47,7 +49,8 @@ class Reading:
     def brief(self, op: Record) -> Callable[[Any], bool] | None:
         """Reads a chunk of the usual form, and says whether it has it; ``None`` if all are to be read by ``shows``."""
         brief = None if self.ends_complete else getattr(self._chunks, "brief", None)
-        return brief if brief is None or op.later_chunks_ns is None else _timed(brief, op.later_chunks_ns)
+        times = op.stream.later_chunks_ns
+        return brief if brief is None or times is None else _timed(brief, times)
 
     def is_complete(self) -> bool:
         """Whether the last chunk has arrived."""
@@ -63,7 +66,7 @@ class Reading:
         try:
             attributes, used = chunks.response()
             note_response(op, attributes, used)
-            op.mark = getattr(chunks, "mark", None)
+            op.own_stream().mark = getattr(chunks, "mark", None)
             if chunks.keep:
                 op._result = chunks.result()
         except Exception as error:

@@ -36,7 +36,7 @@ def finish(op: Record) -> None:
         conclude(op)
     else:
         run_rest(op)
-    if op.withheld is not None:
+    if op.withheld:
         drive(hand_out(op, is_async=False))
     end(op)
 
@@ -66,7 +66,7 @@ async def afinish(op: Record) -> None:
     if op.adapter.follows is not None and (followers := _followers(op)):
         await _follow(op, followers, is_async=True)
     if not await arun_rest(op):
-        if op.withheld is not None:
+        if op.withheld:
             await hand_out(op, is_async=True)
         end(op)
         return
@@ -103,7 +103,7 @@ async def _rest(op: Record, waiting: Waiting | None = None, *, dropped: Dropped 
         except Exception as error:
             internal.report("chain", error)
         conclude(op)
-        if op.withheld is not None:
+        if op.withheld:
             await hand_out(op, is_async=True)
         end(op)
     except BaseException as error:

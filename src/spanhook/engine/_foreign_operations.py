@@ -88,7 +88,8 @@ class Live:
         operation = OPERATION_NAMES.get(kind, kind)
         if operation in semconv.OPERATIONS:
             attributes.setdefault(semconv.GEN_AI_OPERATION_NAME, operation)
-        op.span, op.foreign, op.spans, op.held = span, True, {scope: 0}, held
+        op.span, op.foreign, op.held = span, True, held
+        op.own_inner().spans = {scope: 0}
         if isinstance(held, InHook) or (parent is not None and parent.in_hook):
             op.in_hook = True
         elif plan := (hooks.outer if parent is None else hooks.plans).get(kind):

@@ -98,7 +98,7 @@ async def arun_rest(op: Record) -> bool:
 def asked(op: Record) -> None:
     """Note when a stream was requested: its gates' time is not time that the model took to begin."""
     if semconv.GEN_AI_REQUEST_STREAM in op.attributes:
-        op.asked_ns = clock.now()
+        op.own_stream().asked_ns = clock.now()
 
 
 def broken(op: Record, error: BaseException) -> bool:

@@ -40,7 +40,7 @@ class Holding(Ending):
         if plan is not None and self._body is not None and self._body.whole:
             self._whole = True
             return
-        if plan is None or not op.streamed or not (plan.buffers or plan.windows):
+        if plan is None or not op.stream.streamed or not (plan.buffers or plan.windows):
             return
         self._whole = any(bound.concerns(op) for bound in plan.buffers)
         if self._whole or not any(bound.concerns(op) for bound in plan.windows):

@@ -71,7 +71,7 @@ class BlockTrack(Track):
         self.plain = not self.dead
         returned(op)
         self._read(op)
-        if op.buffered:  # the consumer waits for these hooks; all others run when the block is left
+        if op.stream.buffered:  # the consumer waits for these hooks; all others run when the block is left
             if self.is_async and self._handle._is_async:
                 await self._handle._arest()
             else:

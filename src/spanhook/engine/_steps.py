@@ -207,7 +207,8 @@ class Steps(Holding, ABC):
         if ends == "drained" and chunk is not END:
             return await self._drained(op, chunk)
         is_result = ends in ("result", "drained")
-        op.buffered = op.buffered or is_result
+        if is_result:
+            op.own_stream().buffered = True
         await self._finish(op)
         if op.error is not None:  # what it returns is not made for nobody
             outcome(op)

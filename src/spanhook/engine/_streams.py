@@ -54,7 +54,7 @@ class Track(Steps):
         self._hold_back(op)
 
     def _prepare(self, op: Record) -> None:
-        op.streamed = op.kind in REPLACEABLE
+        op.own_stream().streamed = op.kind in REPLACEABLE
         self._keep(op)
         self._reading = reading(op, self._body)
 
@@ -163,7 +163,7 @@ class Track(Steps):
 
     async def _buffered(self, op: Record) -> Any:
         """Hold the whole stream back until the hooks have seen its result."""
-        op.buffered = True
+        op.own_stream().buffered = True
         if self.streaming.ends == "drained":
             self._read_on()
         chunks: deque[Any] = deque()

@@ -53,7 +53,7 @@ class Flow:
         Raises:
             Reject: A hook refuses its text.
         """
-        if self._skips and self._op.windowed is not None:
+        if self._skips and self._op.stream.windowed is not None:
             return [chunk]
         try:
             said = self._texts.read(chunk)

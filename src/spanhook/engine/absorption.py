@@ -82,7 +82,7 @@ class Absorbed:
 
     def _made(self) -> None:
         if self.adapter.nesting.is_client:
-            self.op.transported = True
+            self.op.own_inner().transported = True
 
     def goes_on(self, adapter: Adapter, instance: Any, carried: Carried) -> bool:
         """Whether a call belongs to this one: on the same client, such as one of an overridden method, or of the same
@@ -95,9 +95,10 @@ class Absorbed:
 
     def failed(self) -> None:
         """The call, or its stream, has failed: a retry may take its place."""
-        if self._taken and self.op.carried is not None:
+        carried = self.op.inner.carried
+        if self._taken and carried is not None:
             self._taken = False
-            self.op.carried[self.adapter.layer].extend(self.carried)
+            carried[self.adapter.layer].extend(self.carried)
 
     def take(self, result: Any) -> None:
         """Record what the call reports, for the enclosing operation."""
@@ -136,7 +137,8 @@ class Absorbed:
 
     def count(self, count: LayerCount) -> bool:
         """Keep what the enclosing operation is told of its use; false if that has ended, and left this call behind."""
-        counts: list[LayerCount] | None = self.op.__dict__.setdefault("layer_counts", [])  # setdefault is atomic
+        inner = self.op.own_inner().__dict__
+        counts: list[LayerCount] | None = inner.setdefault("layer_counts", [])  # setdefault is atomic
         if counts is None:
             return False
         counts.append(count)
@@ -172,7 +174,7 @@ def absorbed(
         return Absorbed(parent, adapter, instance, carried, taken=False) if is_same else None
     claimed = _claimed(parent, adapter, instance, carried)
     if claimed is not None:
-        parent.below = attributes
+        parent.own_inner().attributes = attributes
         if not plain:
             parent.odd = True
     return claimed
@@ -210,9 +212,9 @@ def absorbed_span(parent: Record, kind: str, scope: str, attributes: Attributes)
             return False
     elif attributes.get(parent.adapter.target_key) != parent.name:
         return False
-    spans = parent.spans
+    spans = parent.inner.spans
     if spans is None:  # setdefault is atomic
-        spans = parent.__dict__.setdefault("spans", {})
+        spans = parent.own_inner().__dict__.setdefault("spans", {})
     if scope not in spans:
         spans[scope] = len(gated_by(parent)) or 1
     if not spans[scope]:
@@ -224,15 +226,15 @@ def absorbed_span(parent: Record, kind: str, scope: str, attributes: Attributes)
 def span_ended(parent: Record, scope: str, used: Usage | None, *, failed: bool) -> None:
     """An absorbed span has ended: ``parent`` takes its usage; after a failure, another span may follow."""
     if failed:
-        assert parent.spans is not None
-        parent.spans[scope] += 1
+        assert parent.inner.spans is not None
+        parent.inner.spans[scope] += 1
     else:
-        parent.transported = True
+        parent.own_inner().transported = True
     if used is None:
         return
-    told = parent.span_usage
+    told = parent.inner.span_usage
     if told is None:
-        told = parent.__dict__.setdefault("span_usage", {})
+        told = parent.own_inner().__dict__.setdefault("span_usage", {})
     if scope in told:
         told[scope].add(used)
     else:
@@ -245,15 +247,15 @@ def _open(parent: Record) -> bool:
 
 def _claimed(parent: Record, adapter: Adapter, instance: Any, carried: Carried) -> Absorbed | None:
     """Take what the call carries from what ``parent`` still expects to be carried: all of it or nothing."""
-    layers = parent.carried
+    layers = parent.inner.carried
     if layers is None:  # setdefault is atomic: the prompts of a batch may go out in parallel
-        layers = parent.__dict__.setdefault("carried", {})
+        layers = parent.own_inner().__dict__.setdefault("carried", {})
     left = layers.get(adapter.layer)
     if left is None:
         own = gated_by(parent)
         left = layers.setdefault(adapter.layer, list(own))
     if not carried:  # in unreadable pieces, such as tokens: accepted from one client
-        client = parent.__dict__.setdefault("carrier", instance)
+        client = parent.own_inner().__dict__.setdefault("carrier", instance)
         return Absorbed(parent, adapter, instance, carried, taken=False) if client is instance else None
     taken: Carried = []
     for one in carried:

@@ -72,7 +72,7 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
                         return _awaited(op, result, left(op))
                     settle(op, result)
             elif op.short_circuited and adapter.editing.announce is not None:
-                op.withheld = [Announcement(op)]
+                op.withheld = (Announcement(op),)
             finish(op)
         finally:
             try:
@@ -127,7 +127,7 @@ async def acall(
                 if adapter.may_stream and (stream := hand_over(op, op.result)) is not None:
                     return stream
             elif op.short_circuited and adapter.editing.announce is not None:
-                op.withheld = [Announcement(op)]
+                op.withheld = (Announcement(op),)
             if op.runner is None:
                 finish(op)
             else:

@@ -107,10 +107,12 @@ class Trial:
         """The call has ended: run the hooks after it, unless they have run."""
         op, real = self._op, self._real
         if not self._runner.done:
-            op.called, op.streamed, op.left, op.raw = real.called, real.streamed, real.left, real.raw
+            op.called, op.left, op.raw, op.returned_ns = real.called, real.left, real.raw, real.returned_ns
             op.own_usage, op.leaves, op.end_attributes = real.own_usage, real.leaves, real.end_attributes
-            op.returned_ns, op.first_chunk_ns = real.returned_ns, real.first_chunk_ns
-            op.buffered = op.streamed and bool(self._plan.buffers or self._plan.windows)
+            if real.stream.streamed:
+                stream = op.own_stream()
+                stream.streamed, stream.first_chunk_ns = True, real.stream.first_chunk_ns
+                stream.buffered = bool(self._plan.buffers or self._plan.windows)
             if not op.short_circuited:
                 op.result, op.error = event._outcome()
             self._finish()

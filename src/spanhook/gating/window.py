@@ -95,7 +95,7 @@ class Window:
         """The stream has ended: record which hooks have rewritten it."""
         for one in self._hooks:
             if one.changed:
-                self._op.phase, self._op.reworded = "post", True
+                self._op.phase, self._op.own_stream().reworded = "post", True
                 reason = "; ".join(dict.fromkeys(filter(None, one.reasons))) or "rewrote streamed text"
                 Verdicts(self._op, count_decision).record(one.bound, "replace", reason, one.longest_ns)
                 one.changed = False

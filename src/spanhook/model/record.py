@@ -4,7 +4,6 @@ Hooks never get it: each run of a hook gets its own view, an ``Operation``.
 """
 
 import weakref
-from array import array
 from collections.abc import Container, Mapping
 from itertools import count
 from types import MappingProxyType
@@ -23,13 +22,19 @@ from spanhook.model.arguments import Args, Attributes, Kwargs
 from spanhook.model.decision import DecisionRecord
 from spanhook.model.encoding import encodable, exact_text, make_encodable
 from spanhook.model.identity import NOBODY, Identity, identity_of
-from spanhook.model.layer_count import LayerCount
+from spanhook.model.record_parts import NO_CALLS, NO_STREAM, InnerCalls, StreamState
 from spanhook.model.request import Request
 from spanhook.model.streaming import Withheld
 from spanhook.model.usage import Leaves, Usage
 from spanhook.semconv import Coverage, Kind, Phase, Status
 
 _NO_IDS: Mapping[str, str] = MappingProxyType({})
+
+
+Owing = tuple[str, Usage | None, "Record"]
+"""Usage that has been counted, but not yet been added to the operations around it: the model or tool, its usage, which
+is ``None`` for a tool, and the operation to which it must be added next.
+"""
 
 
 class Record(End):
@@ -43,7 +48,6 @@ class Record(End):
         ambient: The identity set by ``spanhook.context`` where it began, or received as baggage.
         before: The OpenTelemetry context where it began.
         start_ns: When it began, on the monotonic clock.
-        asked_ns: When the gates of a streamed call let it pass; 0 if it has none.
         given: Ids known to the library.
         plan: The hooks of its kind; ``None`` if there are none.
         runner: Runs them, until the operation has ended.
@@ -56,25 +60,15 @@ class Record(End):
         foreign: It stands for a span of another instrumentation.
         undescribed: Its description could not be read.
         routed: Its model only routes to other models, whose usage is counted on its own.
-        nested: The counted model calls directly inside it.
         gated: What its request carried when its gates were asked, if it has any.
-        carried: What its transport is still expected to carry, by layer; see ``absorption``.
-        transported: Its transport has answered.
-        layer_counts: What the layers below report of the same call; ``None`` once that has been counted.
-        below: The transport's description of the call: server and parameters.
-        spans: How many spans of other instrumentations are still expected for the same call, by scope.
-        span_usage: The usage that those spans reported, by scope.
-        mark: The id of its stream's content, which shows whether a result belongs to another call.
-        later_chunks_ns: When each chunk of its stream after the first arrived, if that is recorded.
-        streamed, buffered: Its result is a stream; the stream is held back until hooks have seen it.
-        windowed: What has shown hooks the text of its stream before it went out, other than its own stream.
-        reworded: Hooks have rewritten text of its stream before it went out.
+        stream: What has become of its stream, if its result is one.
+        inner: What is known of calls inside it that are part of it.
         told_error: What a listener raised that the library told of an answer which took the call's place.
-        withheld: Output through other channels, such as callbacks, held until hooks have decided.
         spilt: Some of that output could not be held.
+        withheld: Output through other channels, such as callbacks, held until hooks have decided.
         returned_ns: When the call returned or its stream ended; 0 before.
         state: The dict shared by its hooks.
-        owed, owing: Its usage, and the enclosing operation to which it must still be added.
+        owing: Its usage, and to whom it must still be added, while that is so.
         view: The shared read-only view, while somebody holds it.
         answerer: The hook that answered, for a block that may not use the answer.
         unawaited: The rest of it runs in code that cannot await, although it began in a coroutine.
@@ -123,7 +117,6 @@ class Record(End):
         "instance",
         "kind",
         "kwargs",
-        "owed",
         "owing",
         "own_usage",
         "parent",
@@ -136,14 +129,13 @@ class Record(End):
         "status",
     )
 
-    owed: tuple[str, Usage | None]
-
     answer: Any = None
     decisions: tuple[DecisionRecord, ...] = ()
     modified: tuple[str, ...] = ()
     left: Literal["", "interrupted", "abandoned", "cancelled"] = ""
-    withheld: list[Withheld] | None = None
-    first_chunk_ns = 0
+    withheld: tuple[Withheld, ...] = ()
+    stream: StreamState = NO_STREAM
+    inner: InnerCalls = NO_CALLS
     latch: Any = None
     odd = False
     foreign = False
@@ -153,10 +145,6 @@ class Record(End):
     decided = False
     replaced = False
     routed = False
-    streamed = False
-    buffered = False
-    windowed: Any = None
-    reworded = False
     opened = False
     spilt = False
     state: dict[str, Any] | None = None
@@ -164,17 +152,7 @@ class Record(End):
     unawaited = False
     undescribed = False
     view: weakref.ref[Any] | None = None
-    asked_ns = 0
     pending: "set[Record] | tuple[()]" = ()
-    transported = False
-    layer_counts: list[LayerCount] | None = None
-    below: Attributes | None = None
-    later_chunks_ns: "array[int] | None" = None
-    spans: dict[str, int] | None = None
-    span_usage: dict[str, Usage] | None = None
-    mark: Any = None
-    carried: dict[str, list[str | None]] | None = None
-    nested: "list[Record] | None" = None
     leaves: Leaves | None = None
     run_decisions: list[semconv.Decision] | None = None
     raw: Any = None
@@ -234,7 +212,7 @@ class Record(End):
         self.coverage: Coverage | None = None
         self.returned_ns = 0
         self.own_usage: Usage | None = None
-        self.owing: Record | None = None
+        self.owing: Owing | None = None
         self.gated: list[str | None] | None = None
         self.end_attributes: Attributes | None = None
         self._identity: Identity | None = None
@@ -371,7 +349,16 @@ class Record(End):
     @property
     def out(self) -> bool:
         """Whether the result, or part of it, has already been handed to the application."""
-        return self.streamed and not self.buffered and not self.short_circuited
+        stream = self.stream
+        return stream.streamed and not stream.buffered and not self.short_circuited
+
+    def own_stream(self) -> StreamState:
+        """Its part ``stream``, to be written."""
+        return self.__dict__.setdefault("stream", StreamState())
+
+    def own_inner(self) -> InnerCalls:
+        """Its part ``inner``, to be written."""
+        return self.__dict__.setdefault("inner", InnerCalls())
 
     def rewrite(self, rewritten: Rewritten) -> None:
         """Replace the call."""

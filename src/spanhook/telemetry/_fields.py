@@ -75,9 +75,9 @@ def _exact(attributes: dict[str, Any], used: Usage) -> None:
 
 def waited_s(op: Record) -> float | None:
     """Seconds from a streaming model call to its first chunk; ``None`` if no model streamed any."""
-    if not op.first_chunk_ns or not op.called or not op.attributes.get(semconv.GEN_AI_REQUEST_STREAM):
+    if not op.stream.first_chunk_ns or not op.called or not op.attributes.get(semconv.GEN_AI_REQUEST_STREAM):
         return None
-    return (op.first_chunk_ns - (op.asked_ns or op.start_ns)) / 1e9
+    return (op.stream.first_chunk_ns - (op.stream.asked_ns or op.start_ns)) / 1e9
 
 
 def decided(op: Record, decision: DecisionRecord, in_full: bool) -> dict[str, Any]:

@@ -169,7 +169,7 @@ def _call(op: Record, histograms: Histograms, where: Where, naming: Naming, erro
 
 def _whose(op: Record) -> tuple[Any, ...]:
     """The values of ``_WHOSE``, ``None`` for what is not known."""
-    told, below, answered = op.attributes, op.below or _NOTHING, op.end_attributes or _NOTHING
+    told, below, answered = op.attributes, op.inner.attributes or _NOTHING, op.end_attributes or _NOTHING
     get = told.get
     address, port = get(semconv.SERVER_ADDRESS), get(semconv.SERVER_PORT)
     return (
@@ -265,13 +265,13 @@ def _stream(
         record(histograms.first_chunk, waited)
     if newest:
         record(histograms.inference_first_chunk, waited)
-    before = op.first_chunk_ns
-    for came in op.later_chunks_ns or ():
+    before = op.stream.first_chunk_ns
+    for came in op.stream.later_chunks_ns or ():
         seconds, before = (came - before) / 1e9, came
         if older:
             record(histograms.per_chunk, seconds)
         if newest:
             record(histograms.inference_per_chunk, seconds)
-    if op.buffered:
-        held, by = (op.end_ns - op.first_chunk_ns) / 1e9, _named(_HELD, whose[:3])
+    if op.stream.buffered:
+        held, by = (op.end_ns - op.stream.first_chunk_ns) / 1e9, _named(_HELD, whose[:3])
         put(("held", *whose[:3]), where, (held,), lambda: [(histograms.held, by)])

@@ -19,7 +19,7 @@ def nest(op: Record) -> None:
     around = op.parent
     while around is not None and around.in_hook == op.in_hook:
         if around.kind == "llm.call":
-            nested = around.__dict__.setdefault("nested", [])
+            nested = around.own_inner().__dict__.setdefault("nested", [])
             if not op.resumed or op not in nested:
                 nested.append(op)
             return
@@ -28,7 +28,7 @@ def nest(op: Record) -> None:
 
 def settle(op: Record) -> None:
     """Work out ``own_usage``; ``routed`` means that the operation only passed on what others answered."""
-    nested = op.__dict__.pop("nested", None) or ()  # removed entirely: more may end later
+    nested = op.inner.__dict__.pop("nested", None) or ()  # removed entirely: more may end later
     below = _below(op)
     if not nested:
         op.own_usage = _better(op.own_usage, below)
@@ -36,7 +36,7 @@ def settle(op: Record) -> None:
         op.own_usage = below
     elif _is_theirs(op, nested):
         op.own_usage = below
-        op.routed = not op.transported
+        op.routed = not op.inner.transported
 
 
 def _better(own: Usage | None, below: Usage | None) -> Usage | None:
@@ -54,7 +54,8 @@ def _below(op: Record) -> Usage | None:
     """The most certain count of the layers below; else what spans of other instrumentations report, which describe the
     same call.
     """
-    counts, op.layer_counts = op.layer_counts, None
+    counts = op.inner.layer_counts
+    op.own_inner().layer_counts = None  # calls that it has left behind are not counted
     own = op.own_usage
     describes = own is None or own.estimated or not op.end_attributes
     by_layer = _by_layer(op, counts, describes=describes) if counts else {}
@@ -62,8 +63,8 @@ def _below(op: Record) -> Usage | None:
     for used in by_layer.values():  # the innermost first
         if below is None or not below.is_as_good_as(used):
             below = used
-    if below is None and op.span_usage and (own is None or own.estimated):
-        below = next(iter(op.span_usage.values()))
+    if below is None and op.inner.span_usage and (own is None or own.estimated):
+        below = next(iter(op.inner.span_usage.values()))
     return below
 
 
@@ -128,12 +129,12 @@ def _is_theirs(op: Record, nested: Iterable[Record]) -> bool:
         theirs.add(one.usage)
     alike = theirs.input_tokens == used.input_tokens and theirs.output_tokens == used.output_tokens
     is_summed = op.adapter.nesting.is_framework or op.foreign  # a client's report comes from its server
-    return alike and is_summed and not op.transported
+    return alike and is_summed and not op.inner.transported
 
 
 def _marks(op: Record) -> set[Any]:
     """Ids of the result, given by the library and by the provider."""
-    mark = op.mark
+    mark = op.stream.mark
     if mark is None and op.adapter.reading.mark is not None:
         try:
             mark = op.adapter.reading.mark(op.result)

@@ -114,9 +114,9 @@ def _has_failed(op: Record) -> bool:
 def _end_attributes(op: Record, telemetry: Telemetry, attributes: dict[str, Any]) -> dict[str, Any]:
     """Add what is known at the end to ``attributes``, which it returns."""
     identity, few_have = op.identity, op.__dict__
-    if few_have and op.below is not None:
+    if few_have and op.inner.attributes is not None:
         told = op.attributes
-        below = telemetry.naming.told(op.kind, op.below)
+        below = telemetry.naming.told(op.kind, op.inner.attributes)
         attributes.update([(name, value) for name, value in below.items() if name not in told])
     attributes[semconv.KIND] = op.kind
     attributes[semconv.STATUS] = op.status
@@ -150,7 +150,7 @@ def _end_attributes(op: Record, telemetry: Telemetry, attributes: dict[str, Any]
 
 
 def _note_what_few_have(attributes: dict[str, Any], op: Record, telemetry: Telemetry) -> None:
-    if op.first_chunk_ns and (waited := _fields.waited_s(op)) is not None:
+    if op.stream.first_chunk_ns and (waited := _fields.waited_s(op)) is not None:
         attributes[semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK] = waited
     if op.in_hook:
         attributes[semconv.IN_HOOK] = True

@@ -28,7 +28,7 @@ def account(op: Record) -> None:
         if kind == "tool.execute":
             ungated_tools.executed.append(op.attributes)
             if op.parent is not None and not op.serves:
-                op.owed, op.owing, op.accounted = (op.name, None), op.parent, True
+                op.owing, op.accounted = (op.name, None, op.parent), True
                 _roll_up(op)
         elif kind in ("llm.call", "embeddings.create"):
             _account(op)
@@ -41,7 +41,7 @@ def _account(op: Record) -> None:
     """Count a model call."""
     kind = op.kind
     used = op.own_usage
-    if used is None or used.source == "estimate" or op.nested is not None or op.layer_counts is not None:
+    if used is None or used.source == "estimate" or op.inner.nested is not None or op.inner.layer_counts is not None:
         settle(op)
     if op.parent is not None and kind == "llm.call":
         nest(op)
@@ -54,7 +54,7 @@ def _account(op: Record) -> None:
         if kind == "llm.call":
             used = Usage()
             used.llm_calls = 1
-            op.owed, op.owing, op.accounted = (op.model, used), op.parent, True
+            op.owing, op.accounted = None if op.parent is None else (op.model, used, op.parent), True
             _roll_up(op)
         return
     model = (op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL) or op.model
@@ -74,7 +74,7 @@ def _account(op: Record) -> None:
     )
     read, write, reasoning = used.cache_read_tokens, used.cache_write_tokens, used.reasoning_tokens
     # From here on nothing is called until everything is counted, so that an interrupt comes either before or after.
-    op.owed, op.owing, op.accounted = (model, used), op.parent, True
+    op.owing, op.accounted = None if op.parent is None else (model, used, op.parent), True
     vector[0] += used.input_tokens - read - write
     vector[3] += used.output_tokens - reasoning
     if read or write or reasoning:
@@ -94,15 +94,16 @@ def _account(op: Record) -> None:
 
 
 def _roll_up(op: Record) -> None:
-    """Add this operation's usage to the enclosing operations, from ``op.owing`` outwards."""
-    owed, around = op.owed, op.owing
-    assert owed is not None
-    while around is not None:
+    """Add this operation's usage to the enclosing operations, from that of ``op.owing`` outwards."""
+    owing = op.owing
+    while owing is not None:
+        name, used, around = owing
         leaves = around.leaves
         if leaves is None:  # setdefault is atomic: parallel branches of a run end at the same time
             leaves = around.__dict__.setdefault("leaves", Leaves())
         new = leaves.new
-        op.owing = around = None if around.shadow else around.parent  # the run did not use what a hook in shadow used
-        new.append(owed)  # an interrupt comes either before the line above or after this one
+        further = None if around.shadow else around.parent  # the run did not use what a hook in shadow used
+        op.owing = owing = None if further is None else (name, used, further)
+        new.append((name, used))  # an interrupt comes either before the line above or after this one
         if len(new) >= leaves.FOLD_AT:
             leaves.fold()

@@ -171,7 +171,7 @@ def test_read_to_the_end(sort: str, hooks: Hooks, server: OpenAIServer) -> None:
         op = expect_one(seen, "success", hooks, estimated=sort != "responses")
     if len(hooks):
         assert op.state["after"] == "hello there friend"
-    assert op._record.first_chunk_ns > op._record.start_ns
+    assert op._record.stream.first_chunk_ns > op._record.start_ns
 
 
 @pytest.mark.parametrize("sort", ALL)

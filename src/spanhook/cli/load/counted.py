@@ -69,7 +69,7 @@ class Counted:
         add("model_calls", *call, error_type)
         if op.called:
             add("made_calls", *call, failed)
-        if op.first_chunk_ns:
+        if op.stream.first_chunk_ns:
             add("first_chunks", *call)
         if op.attributes.get(semconv.GEN_AI_REQUEST_STREAM):
             add("streams", op.model, op.status)

@@ -226,9 +226,11 @@ def _identity(found: Mapping[str, Any], agent: str) -> Identity:
 def finish(op: Replayed, span: RecordedSpan) -> None:
     """Let an operation end as it did: outcome, usage and times."""
     found, status = span.attributes, span.attributes.get(semconv.STATUS)
-    op.called, op.streamed = True, bool(found.get(semconv.GEN_AI_REQUEST_STREAM))
-    if op.streamed and op.plan is not None:
-        op.buffered = any(bound.concerns(op) for bound in (*op.plan.buffers, *op.plan.windows))
+    op.called = True
+    if found.get(semconv.GEN_AI_REQUEST_STREAM):
+        stream, plan = op.own_stream(), op.plan
+        stream.streamed = True
+        stream.buffered = plan is not None and any(bound.concerns(op) for bound in (*plan.buffers, *plan.windows))
     op.returned_ns = op.end_ns = span.end_ns
     op.end_attributes = dict(op.attributes)
     op.own_usage = usage_of(found)

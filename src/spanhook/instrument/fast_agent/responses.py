@@ -27,7 +27,7 @@ def response_told(result: Any) -> tuple[Attributes, Usage | None]:
     """End attributes and usage of a message; a client's call inside this one has reported both itself."""
     op, reason = current_record(), getattr(result.stop_reason, "value", None)
     note_cancelled(result)
-    if op is not None and op.transported:
+    if op is not None and op.inner.transported:
         return {}, None
     attributes: Attributes = {}
     if isinstance(reason, str):

@@ -66,7 +66,7 @@ class ModelChunks:
             used = usage_in_stream(
                 used, {"contents": [_plain(one) for one in contents or ()]}, self._characters, is_whole=False
             )
-        transported = op is not None and op.transported
+        transported = op is not None and op.inner.transported
         return {} if transported or not self._whole else _attributes(self._whole[-1]), used
 
     def result(self) -> Any:

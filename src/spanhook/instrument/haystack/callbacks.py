@@ -31,7 +31,7 @@ def hold(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
         op.spilt = True
         return args, kwargs
     told = Told(op, tell)
-    op.withheld = [*(op.withheld or ()), told]
+    op.withheld += (told,)
     waiting = told.keep_async if iscoroutinefunction(tell) else told.keep
     return having(instance, args, kwargs, _NAME, waiting)
 
@@ -65,7 +65,7 @@ class Told:
         op = self._op
         if op.error is not None:
             self._chunks.clear()
-        elif self._chunks and (op.replaced or op.reworded):
+        elif self._chunks and (op.replaced or op.stream.reworded):
             self._chunks = [chunk_of(op.result)]
         while self._chunks:
             chunk = self._chunks.pop(0)

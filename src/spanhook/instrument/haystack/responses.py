@@ -31,7 +31,7 @@ def model_response(result: Any) -> tuple[Attributes, Usage | None]:
     if isinstance(told.get("model"), str) and told["model"]:
         attributes[semconv.GEN_AI_RESPONSE_MODEL] = told["model"]
     # A client's call inside this one knows the provider's own word.
-    if op is None or not op.transported:
+    if op is None or not op.inner.transported:
         reasons = tuple(one.meta["finish_reason"] for one in replies if isinstance(one.meta.get("finish_reason"), str))
         if reasons:
             attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = reasons

@@ -99,7 +99,7 @@ class Callbacks:
     @property
     def parts(self) -> bool:
         """Whether parts of results are held too."""
-        return self._parts or (self._windows and (self._op is None or self._op.windowed is None))
+        return self._parts or (self._windows and (self._op is None or self._op.stream.windowed is None))
 
     @property
     def waiting(self) -> bool:
@@ -127,7 +127,7 @@ class Callbacks:
         self._released = True
         if op is None:
             return
-        reworded = op.reworded and op.windowed is None  # what is held here was not shown to hooks before
+        reworded = op.stream.reworded and op.stream.windowed is None  # what is held here was not shown to hooks before
         self._changed = op.error is not None or op.replaced or reworded
         if self._changed:
             _late.append(self)
@@ -168,7 +168,7 @@ class Callbacks:
         """Every run gets the decided result, in the form of its original events; ids stay the same."""
         queue = list(self._queue)
         self._queue.clear()
-        if op.streamed:
+        if op.stream.streamed:
             op.answer = op.result  # chunks are created from messages with ids
         for index, run in enumerate(self._runs):
             mine = [told for told in queue if told.run == run]
@@ -218,18 +218,18 @@ def keeper_of(op: Record) -> Callbacks | None:
     plan: Plan | None = op.plan
     if plan is None or not op.called or op.returned_ns or not op.adapter.layer.startswith("langchain"):
         return None
-    for way in op.withheld or ():
+    for way in op.withheld:
         if isinstance(way, Callbacks):
             return way
     parts = any(bound.concerns(op) for bound in plan.buffers)
     windows = any(bound.concerns(op) for bound in plan.windows)
-    if op.streamed and not (parts or windows):
+    if op.stream.streamed and not (parts or windows):
         return None  # it is passed on as it arrives, so it is too late to decide
     follows = op.adapter.follows is not None and "agent.delegate" in registry.plans
     if not (parts or windows or follows or any(bound.concerns(op) for bound in plan.results)):
         return None
     keeper = Callbacks(op, parts=parts, windows=windows)
-    op.withheld = [*(op.withheld or ()), keeper]
+    op.withheld += (keeper,)
     return keeper
 
 

@@ -72,7 +72,7 @@ def prepare(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     if manager is not None and manager.handlers:
         keeper.add(manager.run_id)
     unseen = Unseen(kwargs["stream"], op)
-    op.withheld = [unseen, *(op.withheld or ())]
+    op.withheld = (unseen, *op.withheld)
     return args, {**kwargs, "stream": unseen}
 
 

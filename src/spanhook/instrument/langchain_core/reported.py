@@ -24,7 +24,7 @@ def keep_report(args: Args) -> None:
     if args[1:2] != ("on_llm_end",):
         return
     op, answer = current.get(), args[_PLACE] if len(args) > _PLACE else None
-    if type(op) is not Record or op.kind != "llm.call" or op.streamed or op.ended:
+    if type(op) is not Record or op.kind != "llm.call" or op.stream.streamed or op.ended:
         return
     try:
         _keep(op.__dict__.setdefault("reports", {}), answer)

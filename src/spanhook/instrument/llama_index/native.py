@@ -52,13 +52,13 @@ def _held(tell: Tell, args: tuple[Any, ...], kwargs: dict[str, Any], change: "Ch
     op = current.get()
     if type(op) is not Record or op.plan is None or op.adapter.layer not in _LAYERS or not _decides(op, op.plan):
         return False
-    for way in op.withheld or ():
+    for way in op.withheld:
         if isinstance(way, Told):
             way.waiting.append((tell, args, kwargs, change))
             return True
     told = Told(op)
     told.waiting.append((tell, args, kwargs, change))
-    op.withheld = [*(op.withheld or ()), told]
+    op.withheld += (told,)
     return True
 
 
@@ -66,7 +66,7 @@ def _decides(op: Record, plan: Plan) -> bool:
     """Whether hooks will decide about the result before anybody gets it."""
     if not op.called or op.returned_ns:
         return False
-    hooks = (*plan.buffers, *plan.windows) if op.streamed else plan.results
+    hooks = (*plan.buffers, *plan.windows) if op.stream.streamed else plan.results
     return any(bound.concerns(op) for bound in hooks)
 
 
@@ -84,7 +84,7 @@ class Told:
     def out(self) -> Iterator[Callable[[bool], Any]]:
         """Tell it: of what hooks have changed, the end only."""
         op = self._op
-        changed = op.error is not None or op.replaced or op.reworded
+        changed = op.error is not None or op.replaced or op.stream.reworded
         while self.waiting:
             tell, args, kwargs, change = self.waiting.pop(0)
             if changed:
@@ -97,7 +97,7 @@ class Told:
 
 def _result(op: Record) -> Any:
     """What hooks have made of a result; of a stream, all of it."""
-    return getattr(op.result, "response", op.result) if op.streamed else op.result
+    return getattr(op.result, "response", op.result) if op.stream.streamed else op.result
 
 
 def _event(args: tuple[Any, ...], kwargs: dict[str, Any], result: Any) -> tuple[tuple[Any, ...], dict[str, Any]] | None:

@@ -58,7 +58,7 @@ def model_response(result: Any) -> tuple[Attributes, Usage | None]:
     """End attributes and usage; what a client inside of this call has reported about the answer is more exact."""
     op = current_record()
     used = usage_in(result)
-    if op is not None and op.transported:
+    if op is not None and op.inner.transported:
         return {}, used
     named = fields_of(getattr(result, "raw", None)).get("model")
     return ({semconv.GEN_AI_RESPONSE_MODEL: named} if isinstance(named, str) and named else {}), used

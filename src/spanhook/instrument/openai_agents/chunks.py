@@ -29,7 +29,7 @@ class ModelChunks(ResponsesChunks):
         if self.complete and attributes.get(semconv.GEN_AI_RESPONSE_ID) == FAKE_ID:  # made of another API's answer
             del attributes[semconv.GEN_AI_RESPONSE_ID]
             op = current_record()
-            if op is not None and op.transported:
+            if op is not None and op.inner.transported:
                 return {}, None
         self.mark = attributes.get(semconv.GEN_AI_RESPONSE_ID)
         is_told = self.complete and used is not None and used.total_tokens and not used.estimated

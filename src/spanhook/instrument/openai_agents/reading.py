@@ -25,7 +25,7 @@ def response_told(result: Any) -> tuple[Attributes, Usage | None]:
 def _transported() -> bool:
     """Whether a client's call inside this one knows more about the answer."""
     op = current_record()
-    return op is not None and op.transported
+    return op is not None and op.inner.transported
 
 
 def usage_of(reported: Any) -> Usage | None:

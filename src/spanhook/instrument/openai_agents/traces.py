@@ -28,13 +28,13 @@ def hold(tell: Tell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     data = getattr(args[0], "span_data", None)
     if getattr(data, "type", "") not in ("response", "generation") or not _decides(op, op.plan):
         return False
-    for way in op.withheld or ():
+    for way in op.withheld:
         if isinstance(way, Spans):
             way.ends.append((tell, args, kwargs))
             return True
     spans = Spans(op)
     spans.ends.append((tell, args, kwargs))
-    op.withheld = [*(op.withheld or ()), spans]
+    op.withheld += (spans,)
     return True
 
 
@@ -42,7 +42,7 @@ def _decides(op: Record, plan: Plan) -> bool:
     """Whether hooks will decide about the answer before anybody gets it."""
     if not op.called or op.returned_ns:
         return False
-    hooks = (*plan.buffers, *plan.windows) if op.streamed else plan.results
+    hooks = (*plan.buffers, *plan.windows) if op.stream.streamed else plan.results
     return any(bound.concerns(op) for bound in hooks)
 
 
@@ -55,7 +55,7 @@ class Spans:
 
     def out(self) -> Iterator[Callable[[bool], Any]]:
         op = self._op
-        changed = op.error is not None or op.replaced or op.reworded
+        changed = op.error is not None or op.replaced or op.stream.reworded
         while self.ends:
             tell, args, kwargs = self.ends.pop(0)
             if changed:

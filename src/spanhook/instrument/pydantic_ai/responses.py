@@ -17,7 +17,7 @@ def response_told(result: Any) -> tuple[Attributes, Usage | None]:
         attributes[semconv.GEN_AI_RESPONSE_ID] = result.provider_response_id
     op = current_record()
     # A client's call inside this one knows the provider's own word, unless it has returned a stream.
-    if op is None or op.streamed or not op.transported:
+    if op is None or op.stream.streamed or not op.inner.transported:
         reason = result.finish_reason
         if isinstance(reason, str):
             attributes[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = (reason,)
