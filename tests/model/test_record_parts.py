@@ -8,7 +8,7 @@ import pytest
 from opentelemetry.context import Context
 
 from spanhook.model import NOBODY, Record
-from spanhook.model.record_parts import NO_CALLS, NO_STREAM
+from spanhook.model.record_parts import NO_CALLS, NO_STREAM, NOT_LOOKING
 from tests.stub import WHOLE
 
 THREADS = 8
@@ -18,7 +18,7 @@ def made() -> Record:
     return Record(WHOLE, {}, None, (), {}, None, NOBODY, Context(), 1)
 
 
-@pytest.mark.parametrize("make", [Record.own_stream, Record.own_inner])
+@pytest.mark.parametrize("make", [Record.own_stream, Record.own_inner, Record.own_looking])
 def test_threads_that_write_at_once_get_the_same_part(make: Any) -> None:
     with ThreadPoolExecutor(THREADS) as pool:
         for _ in range(200):
@@ -42,7 +42,7 @@ def test_what_is_written_is_read_there_and_nowhere_else() -> None:
     assert (other.stream.first_chunk_ns, other.inner.transported) == (0, False)
 
 
-@pytest.mark.parametrize(("part", "name"), [(NO_STREAM, "streamed"), (NO_CALLS, "transported")])
+@pytest.mark.parametrize(("part", "name"), [(NO_STREAM, "streamed"), (NO_CALLS, "transported"), (NOT_LOOKING, "later")])
 def test_what_stands_in_for_a_part_cannot_be_written(part: Any, name: str) -> None:
     with pytest.raises(AttributeError, match=f"makes the part to write {name} into"):
         setattr(part, name, True)

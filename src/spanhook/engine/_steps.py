@@ -244,7 +244,7 @@ class Steps(Holding, ABC):
             self.value = getattr(error, "value", None)
         else:
             shed(error)
-            op.error = op.stopped or error_of(op, error)
+            op.error = op.looking.stopped or error_of(op, error)
         return await self._completed(op, END)
 
     async def _pass(self, method: str, args: tuple[Any, ...]) -> Any:

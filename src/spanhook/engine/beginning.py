@@ -114,7 +114,7 @@ def _hook(op: Record, plan: Plan) -> None:
         # Hooks that act once do it at the last look at the call, if that is sure to be taken.
         try:
             if later(op.instance, op.args, op.kwargs):
-                op.plan, op.later = plan.early, plan
+                op.plan, op.own_looking().later = plan.early, plan
         except Exception as error:
             internal.report("extract.received", error)
 

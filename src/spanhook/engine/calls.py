@@ -218,12 +218,13 @@ async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
 async def _looked_at(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> Any:
     """Make a call whose body gates look at; once more if they have to wait where the framework cannot."""
     show(op)
-    args, kwargs, op.unwinds = op.args, op.kwargs, True
+    args, kwargs, looking = op.args, op.kwargs, op.own_looking()
+    looking.unwinds = True
     while True:
         try:
             return await wrapped(*args, **kwargs)
         except Unwound:
-            look, op.look = op.look, None
+            look, looking.look = looking.look, None
             if look is None:
                 raise
             await look.wait()

@@ -48,7 +48,7 @@ def fail(op: Record, error: BaseException) -> None:
     shed(error)
     if op.short_circuited and not op.called and isinstance(error, Exception | Unwound):
         return  # as in `settle`
-    op.error, op.handled = op.stopped or error_of(op, error), None
+    op.error, op.handled = op.looking.stopped or error_of(op, error), None
     if op.adapter.reading.failure is not None:
         try:
             attributes, used = op.adapter.reading.failure(op.instance, op.args, op.kwargs, error)
@@ -109,7 +109,7 @@ def end(op: Record) -> None:
     op.runner = None  # it refers to the operation
     if op.plan is not None and op.plan.heard and not op.published:
         op.published = True
-        if op.unheard:  # its call has not come to its body
+        if op.looking.unheard:  # its call has not come to its body
             publish(op, "pre", count_decision)
         publish(op, op.phase, count_decision)
     if op.decisions and not op.summed:

@@ -53,9 +53,11 @@ def look_for(op: Record, receipt: Receipt, instance: Any, args: Args, kwargs: Kw
     except Exception as error:
         broken(op, error)
         return Look(op, op.plan, receipt, instance, args, kwargs, differs=False, waited=False)
-    waited = op.later is not None
-    plan, op.later = op.later or op.plan, None
-    if not waited and not op.unheard and not (differs and plan.looks_again):
+    waited = op.looking.later is not None
+    plan = op.looking.later or op.plan
+    if waited:
+        op.own_looking().later = None
+    if not waited and not op.looking.unheard and not (differs and plan.looks_again):
         if receipt.returns:
             op.shown = arguments
         return None
@@ -89,12 +91,12 @@ class Look:
         self._differs, self._waited, self._taken = differs, waited, False
 
     def make(self, wrapped: Callable[..., Any]) -> Any:
-        op, inside = self._op, self._receipt.inside
-        if op.stopped is not None:
-            raise op.stopped
+        op, inside, stopped = self._op, self._receipt.inside, self._op.looking.stopped
+        if stopped is not None:
+            raise stopped
         if not self._taken:
-            if inside and op.unwinds and op.error is None and self._waits():
-                op.look = self
+            if inside and op.looking.unwinds and op.error is None and self._waits():
+                op.own_looking().look = self
                 raise Unwound
             drive(self._gates(is_async=False))
         if op.short_circuited:
@@ -105,8 +107,9 @@ class Look:
         return wrapped(*args, **kwargs)
 
     async def amake(self, wrapped: Callable[..., Awaitable[Any]]) -> Any:
-        if self._op.stopped is not None:
-            raise self._op.stopped
+        stopped = self._op.looking.stopped
+        if stopped is not None:
+            raise stopped
         await self._gates(is_async=True)
         if self._op.short_circuited:
             return self._answer()
@@ -134,10 +137,11 @@ class Look:
             except BaseException as error:
                 broken(op, error)
         if op.error is not None:
-            op.stopped, op.called, op.unheard = op.error, False, False
+            looking = op.own_looking()
+            looking.stopped, op.called, looking.unheard = op.error, False, False
             op.shown = self  # a framework that tries again gets the same answer
-            raise op.stopped
-        if op.unheard:
+            raise op.error
+        if op.looking.unheard:
             hear(op)
 
     def _answer(self) -> Any:
@@ -169,7 +173,8 @@ class Look:
 async def looked_at(op: Record, make: Callable[..., AsyncIterator[Any]]) -> AsyncGenerator[Any]:
     """The stream of a call whose body gates look at, made once more if they have to wait where the framework cannot."""
     show(op)
-    args, kwargs, op.unwinds = op.args, op.kwargs, True
+    args, kwargs, looking = op.args, op.kwargs, op.own_looking()
+    looking.unwinds = True
     while True:
         source: Any = make(*args, **kwargs)
         try:
@@ -177,7 +182,7 @@ async def looked_at(op: Record, make: Callable[..., AsyncIterator[Any]]) -> Asyn
                 yield chunk
             return
         except Unwound:
-            look, op.look = op.look, None
+            look, looking.look = looking.look, None
             if look is not None:
                 with suppress(Unwound):  # a hook has answered
                     await look.wait()

@@ -100,7 +100,8 @@ class Asking(Pieces):
     async def act_once(self) -> None:
         """The call is answered, so no body receives anything: hooks that waited for the last look act now."""
         op = self.op
-        waiting, op.later = op.later.once, None
+        looking = op.own_looking()
+        waiting, looking.later = looking.later.once, None
         for bound in waiting:
             if op.error is None and (not bound.selective or self.wants(bound)):
                 await self.ask(bound)

@@ -164,7 +164,7 @@ class Runner(Observing):
         op = self.op
         if self._passed or op.error is not None:
             return
-        if op.later is not None and op.short_circuited:
+        if op.looking.later is not None and op.short_circuited:
             await self.act_once()
         if op.error is None:
             self._passed = True

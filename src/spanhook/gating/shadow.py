@@ -16,7 +16,7 @@ from spanhook.gating.auditing import in_shadow
 from spanhook.gating.listener import Delivery, Listener
 from spanhook.gating.plan import Plan
 from spanhook.gating.runner import Runner
-from spanhook.model import Event, Record
+from spanhook.model import Event, Record, Shadowing
 from spanhook.telemetry import context_with, report_decision, set_context, telemetry
 
 Standing = Literal["waiting", "dropped"]
@@ -43,23 +43,24 @@ class Shadow:
         If too many operations wait already, the hook misses this one, which is counted.
         """
         op = delivery.event._record
-        standing = op.trials.get(id(self)) if op.trials is not None else None
+        shadowing = op.shadowing
+        standing = None if shadowing is None else shadowing.trials.get(id(self))
         if standing == "dropped":
             return
         if standing is not None:
             self.listener.add(delivery)
             return
-        if op.trials is None:
-            op.trials, op.shadow_decisions = {}, []
-        op.trials[id(self)] = "waiting"
+        if shadowing is None:
+            shadowing = op.__dict__.setdefault("shadowing", Shadowing())
+        shadowing.trials[id(self)] = "waiting"
         if not self.listener.put(delivery):
-            op.trials[id(self)] = "dropped"
+            shadowing.trials[id(self)] = "dropped"
 
     def _tell(self, delivery: Delivery) -> None:
         event = delivery.event
         op = event._record
-        trials = op.trials
-        assert trials is not None
+        assert op.shadowing is not None
+        trials = op.shadowing.trials
         trial = trials.get(id(self))
         if not isinstance(trial, Trial):
             plan = self.plans.get(op.kind)
@@ -123,10 +124,10 @@ class Trial:
         drive(self._runner.observe())
 
     def _tell(self) -> None:
-        decisions, kept = self._op.decisions, self._real.shadow_decisions
-        assert isinstance(kept, list)
+        decisions, shadowing = self._op.decisions, self._real.shadowing
+        assert shadowing is not None
         for decision in decisions[self._told :]:
-            kept.append(decision)
+            shadowing.decisions.append(decision)
             report_decision(self._op, decision, telemetry)
             for tell in in_shadow:
                 tell(self._real, decision)

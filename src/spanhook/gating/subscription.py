@@ -101,8 +101,10 @@ def publish(op: Record, phase: Phase, tally: Tally) -> None:
     if plan is None or not plan.heard:
         return
     if phase == "pre":
-        op.unheard = _is_received_later(op)
-        if op.unheard:
+        waits = _is_received_later(op)
+        if waits or op.looking.unheard:
+            op.own_looking().unheard = waits
+        if waits:
             return
     for bound, put in plan.heard.get(phase, ()):
         try:

@@ -29,8 +29,8 @@ def receiving(
         if type(op) is Record and op.shown is not None:
             receipt = receipt or load()
             if receipt.belongs(op.instance, instance):
-                if op.later is None and receipt.untouched(instance, op.shown, args, kwargs):
-                    if op.unheard:
+                if op.looking.later is None and receipt.untouched(instance, op.shown, args, kwargs):
+                    if op.looking.unheard:
                         hear(op)
                     op.shown = None
                 elif (look := look_for(op, receipt, instance, args, kwargs)) is not None:
@@ -59,9 +59,9 @@ def receiving(
                 if (
                     type(op) is Record
                     and op.instance is instance
-                    and op.later is None
+                    and op.looking.later is None
                     and receipt is not None
-                    and not op.unheard
+                    and not op.looking.unheard
                     and receipt.untouched(instance, op.shown, args, kwargs)
                 ):
                     op.shown = None  # as in `receive`, for most calls

@@ -117,6 +117,7 @@ from spanhook.model.readable_json import json_text
 from spanhook.model.reading import CallContext, Reading
 from spanhook.model.received import as_read, same
 from spanhook.model.record import Record
+from spanhook.model.record_parts import Shadowing
 from spanhook.model.request import Change, Message, Request, Response
 from spanhook.model.streaming import UNREAD, Body, Chunks, Framing, Streaming, Withheld
 from spanhook.model.table_entry import TableEntry
@@ -212,6 +213,7 @@ __all__ = [
     "Route",
     "RunFacts",
     "Said",
+    "Shadowing",
     "Signal",
     "Source",
     "Streaming",

@@ -117,7 +117,8 @@ class View:
     @property
     def shadow_decisions(self) -> tuple[DecisionRecord, ...]:
         """What hooks in shadow would have done, as far as they have seen it; ``Hooks.flush`` waits for them."""
-        return tuple(self._record.shadow_decisions)
+        shadowing = self._record.shadowing
+        return () if shadowing is None else tuple(shadowing.decisions)
 
     @property
     def request(self) -> Request:

@@ -22,7 +22,7 @@ from spanhook.model.arguments import Args, Attributes, Kwargs
 from spanhook.model.decision import DecisionRecord
 from spanhook.model.encoding import encodable, exact_text, make_encodable
 from spanhook.model.identity import NOBODY, Identity, identity_of
-from spanhook.model.record_parts import NO_CALLS, NO_STREAM, InnerCalls, StreamState
+from spanhook.model.record_parts import NO_CALLS, NO_STREAM, NOT_LOOKING, InnerCalls, Looking, Shadowing, StreamState
 from spanhook.model.request import Request
 from spanhook.model.streaming import Withheld
 from spanhook.model.usage import Leaves, Usage
@@ -82,17 +82,12 @@ class Record(End):
         held_call: Its arguments and their copies for events, once there has been an event.
         handed_to: Agents that this agent's members have handed off to and that have not begun yet.
         shadow: The operation that it is a copy of, for a hook in shadow mode to decide about.
-        shadow_decisions: What hooks in shadow mode would have done; each hook adds to it on its own thread.
-        trials: How far each hook in shadow mode has come with it, by the id of its ``Shadow``.
         fault: Why its result is an error, although nothing was raised; empty if it is none.
         passed_as: The name under which a framework passes it on, if that is another one.
         serves: It serves the enclosing operation's call in the same process: both are counted as one call.
+        shadowing: What hooks in shadow mode have to do with it.
+        looking: What is still to be done where the call's body receives its arguments.
         shown: The arguments that gates were shown, until the call's body receives what the framework made of them.
-        later: The hooks of its kind, if some of them act once and wait for that.
-        look: A look at what its body receives for which its gates have to wait outside of the framework.
-        unwinds: Its call can be left for that, and made once more.
-        unheard: Listeners have not been told that its gates let it pass; they hear what its body receives.
-        stopped: What gates have refused it with there, whatever the framework makes of that.
     """
 
     # Slots hold what most operations set. The dict holds what few operations have, and what several threads set at
@@ -136,6 +131,8 @@ class Record(End):
     withheld: tuple[Withheld, ...] = ()
     stream: StreamState = NO_STREAM
     inner: InnerCalls = NO_CALLS
+    looking: Looking = NOT_LOOKING
+    shadowing: Shadowing | None = None
     latch: Any = None
     odd = False
     foreign = False
@@ -164,17 +161,10 @@ class Record(End):
     noted: list[tuple[str, Attributes, int]] | tuple[()] = ()
     held_call: tuple[Args, Kwargs, Args, Kwargs] | None = None
     shadow: "Record | None" = None
-    shadow_decisions: list[DecisionRecord] | tuple[()] = ()
-    trials: dict[int, Any] | None = None
     fault = ""
     passed_as = ""
     serves = False
     shown: Any = None
-    later: Any = None
-    look: Any = None
-    unwinds = False
-    unheard = False
-    stopped: BaseException | None = None
 
     def __init__(
         self,
@@ -355,6 +345,10 @@ class Record(End):
     def own_stream(self) -> StreamState:
         """Its part ``stream``, to be written."""
         return self.__dict__.setdefault("stream", StreamState())
+
+    def own_looking(self) -> Looking:
+        """Its part ``looking``, to be written."""
+        return self.__dict__.setdefault("looking", Looking())
 
     def own_inner(self) -> InnerCalls:
         """Its part ``inner``, to be written."""

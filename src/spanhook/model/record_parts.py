@@ -8,6 +8,7 @@ from array import array
 from typing import Any
 
 from spanhook.model.arguments import Attributes
+from spanhook.model.decision import DecisionRecord
 from spanhook.model.layer_count import LayerCount
 from spanhook.model.usage import Usage
 
@@ -62,6 +63,39 @@ class InnerCalls:
     nested: list[Any] | None = None
 
 
+class Looking:
+    """The last look at a call, where its body receives what the framework made of the arguments that gates were shown.
+
+    | attribute | who writes it | when |
+    |---|---|---|
+    | ``later``: the hooks of its kind, if some of them act once and wait for the look | the start | at the start |
+    | ``unheard``: listeners wait for it too | the subscription | when the gates let the call pass |
+    | ``unwinds``: the call can be left for a gate that waits, and made once more | the call | before it is made |
+    | ``look``: the look for which the call was left | the look | when a gate has to wait |
+    | ``stopped``: what gates have refused it with there, whatever the framework makes of that | the look | at its end |
+    """
+
+    later: Any = None
+    unheard = False
+    unwinds = False
+    look: Any = None
+    stopped: BaseException | None = None
+
+
+class Shadowing:
+    """What hooks in shadow mode have to do with an operation; made when the first of them is shown it.
+
+    | attribute | who writes it | when |
+    |---|---|---|
+    | ``trials``: how far each hook has come, by the id of its ``Shadow`` | the shadow | as it is shown the operation |
+    | ``decisions``: what the hooks would have done | each hook's own thread | when it has decided |
+    """
+
+    def __init__(self) -> None:
+        self.trials: dict[int, Any] = {}
+        self.decisions: list[DecisionRecord] = []
+
+
 class _NoStream(StreamState):
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"own_stream() makes the part to write {name} into")
@@ -72,5 +106,11 @@ class _NoCalls(InnerCalls):
         raise AttributeError(f"own_inner() makes the part to write {name} into")
 
 
+class _NotLooking(Looking):
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"own_looking() makes the part to write {name} into")
+
+
 NO_STREAM = _NoStream()
 NO_CALLS = _NoCalls()
+NOT_LOOKING = _NotLooking()

@@ -111,7 +111,7 @@ class Trees:
         root = op.root
         with self._lock:
             run = self._branch(root)
-            run.shadowed |= op.trials is not None
+            run.shadowed |= op.shadowing is not None
             waits = run.shadowed and (op is root or run.done) and not op.in_hook
         settled = self._settle(WAIT_S) if waits else True
         node = _node(op)
@@ -166,7 +166,7 @@ def _node(op: Record) -> Node:
         usage=op.usage,
         by_model=op.usage_by_model,
         decisions=op.decisions,
-        shadow_decisions=op.shadow_decisions,
+        shadow_decisions=() if op.shadowing is None else op.shadowing.decisions,
         error=_failure(op) if op.status == "error" else "",
         in_hook=op.in_hook,
         facts=_facts(op) if op.parent is None else {},
