@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 from spanhook.concurrency import reaper, running_loop
 from spanhook.engine._chunks import Reading
@@ -23,6 +23,16 @@ _unfinished: set[Record] = set()
 collector would otherwise close the hooks before it notifies anybody."""
 
 
+State = Literal["lazy", "flowing", "holding", "releasing", "refused", "passing"]
+"""What a stream is doing; see ``Track``."""
+
+ENDED: frozenset[State] = frozenset(("releasing", "refused", "passing"))
+"""States in which the operation has ended, or there is none."""
+
+ANSWERED: frozenset[State] = frozenset(("releasing", "refused"))
+"""States in which the source is not stepped any more: hooks have refused, answered or seen all of it."""
+
+
 class Ending:
     """The state that a stream needs to end.
 
@@ -31,18 +41,17 @@ class Ending:
 
     Attributes:
         op: The operation, once it has begun.
-        plain: Nothing is tracked: the stream is no operation itself, or its operation has ended.
-        dead: The source must not be stepped, because a hook refused or answered the call.
+        state: What the stream is doing.
         hand: Called by a finalizer when the consumer drops the stream: a C function.
         brief: Reads a chunk of the usual form, and says whether it has it; set while a step consists of nothing else.
     """
 
-    __slots__ = ("_ends", "_loop", "_reading", "brief", "dead", "hand", "is_async", "op", "plain")
+    __slots__ = ("_ends", "_loop", "_reading", "brief", "hand", "is_async", "op", "state")
 
     def __init__(self, *, is_async: bool) -> None:
         self.is_async = is_async
         self.op: Record | None = None
-        self.plain = self.dead = False
+        self.state: State = "lazy"
         self.hand: Callable[[], Any] = int
         self.brief: Callable[[Any], bool] | None = None
         self._ends = count()
@@ -77,7 +86,8 @@ class Ending:
         if next(self._ends):  # it was dropped while an object that belongs to it is being closed
             return
         self.brief = None
-        self.plain = not self.dead
+        if self.state not in ANSWERED:
+            self.state = "passing"
         returned(op)
         self._read(op)
         # Hooks need the context, which steps skipped or have already left.
@@ -115,10 +125,10 @@ class Ending:
         """The consumer dropped the stream without closing it; the reaper ends it."""
         op = self.op
         self.hand = int
-        if op is None or op.ended or self.plain or self.dead or next(self._ends):
+        if op is None or op.ended or self.state in ENDED or next(self._ends):
             return
         self.brief = None
-        self.plain = True
+        self.state = "passing"
         self._leave(op)
         self._end_alone(op)
 

@@ -18,12 +18,11 @@ class Holding(Ending):
         is_async: Whether its steps are awaited.
 
     Attributes:
-        _whole: Whether hooks must see the whole stream before the consumer sees any of it.
         _flow: What hooks see of the source before it goes out.
         _windowed: The source with what goes out, once it is an iterator.
     """
 
-    __slots__ = ("_body", "_buffer", "_flow", "_whole", "_windowed", "adapter", "source", "streaming")
+    __slots__ = ("_body", "_buffer", "_flow", "_windowed", "adapter", "source", "streaming")
 
     def __init__(self, adapter: Adapter, source: Any, *, is_async: bool) -> None:
         super().__init__(is_async=is_async)
@@ -32,31 +31,34 @@ class Holding(Ending):
         self._buffer: deque[Any] | None = None
         self._flow: Flow | Framed | None = None
         self._windowed: Windowed | None = None
-        self._whole = False
 
     def _hold_back(self, op: Record) -> None:
         """Find out what hooks need held back, now that they have let the call pass."""
+        self.state = "holding" if self._held_whole(op) else "flowing"
+
+    def _held_whole(self, op: Record) -> bool:
+        """Whether hooks must see the whole stream before the consumer sees any of it; else they may see its text."""
         plan = op.plan
         if plan is not None and self._body is not None and self._body.whole:
-            self._whole = True
-            return
+            return True
         if plan is None or not op.stream.streamed or not (plan.buffers or plan.windows):
-            return
-        self._whole = any(bound.concerns(op) for bound in plan.buffers)
-        if self._whole or not any(bound.concerns(op) for bound in plan.windows):
-            return
+            return False
+        if any(bound.concerns(op) for bound in plan.buffers):
+            return True
+        if not any(bound.concerns(op) for bound in plan.windows):
+            return False
         texts = self.streaming.texts if self._body is None else self._body.texts
         if texts is None:
-            self._whole = True
-            return
+            return True
         window = window_of(op)
         if window is None:
-            return
+            return False
         self._flow = flow = Flow(op, texts, window)
         if self._body is None:
             self._window_on(self.source)
         elif self._body.framing is not None and (framing := self._body.framing()) is not None:
             self._flow = Framed(flow, framing)
+        return False
 
     def _window_on(self, steps: Any) -> None:
         """From now on, the source is what goes out of this iterator."""
@@ -69,13 +71,12 @@ class Holding(Ending):
         source = announced(op, is_async=self.is_async)
         if source is None:
             return False
-        self.source = source
+        self.source, self.state = source, "flowing"
         return True
 
     def _release(self, op: Record) -> None:
         super()._release(op)
-        if not self._whole:
-            self._body = None  # whose holder leads back here
+        self._body = None  # whose holder leads back here
 
     def _read(self, op: Record) -> None:
         if self._windowed is not None and self._reading is not None:

@@ -29,7 +29,7 @@ def chunks(holder: Any) -> Generator[Any, None, Any]:
         try:
             brief = track.brief
             if brief is None:
-                chunk = track.passed(steps) if track.plain else track.take(steps)
+                chunk = track.take(steps)
             else:
                 try:
                     chunk = next(steps)

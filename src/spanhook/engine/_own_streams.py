@@ -5,6 +5,7 @@ from itertools import count
 from types import AsyncGeneratorType
 from typing import Any, Protocol
 
+from spanhook.engine._ending import ANSWERED, ENDED
 from spanhook.engine._own_results import as_chunks
 from spanhook.engine._proxies import AsyncGenerator, AsyncStream, SyncGenerator, SyncStream
 from spanhook.engine._streams import Track
@@ -48,12 +49,12 @@ class BlockTrack(Track):
     @property
     def is_unfinished(self) -> bool:
         """Whether the stream continues."""
-        return not self.plain and not self.dead
+        return self.state not in ENDED
 
     def leave(self, op: Record) -> None:
         """The block has failed, which ends the operation: the stream continues without it."""
         if not next(self._ends):
-            self.plain = True
+            self.state = "passing"
             self._read(op)
             self._release(op)
 
@@ -68,7 +69,8 @@ class BlockTrack(Track):
             return
         if next(self._ends):
             return
-        self.plain = not self.dead
+        if self.state not in ANSWERED:
+            self.state = "passing"
         returned(op)
         self._read(op)
         if op.stream.buffered:  # the consumer waits for these hooks; all others run when the block is left
@@ -91,11 +93,11 @@ class BlockTrack(Track):
                 super()._dropped()
             return
         self.hand = int
-        if op is None or op.ended or self.plain or self.dead or next(self._ends):
+        if op is None or op.ended or self.state in ENDED or next(self._ends):
             return
         self._leave(op)
         self._read(op)
-        self.plain = True
+        self.state = "passing"
         self._release(op)
         if handle._left and not next(handle._endings):  # left meanwhile by code that saw it as unfinished
             self._end_alone(op)

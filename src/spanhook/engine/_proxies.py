@@ -36,7 +36,7 @@ class SyncIterator(Tracked):
                         chunk = track.taken(chunk, track.source)
                 except BaseException as error:
                     chunk = track.stopped(error)
-            elif track.plain:
+            elif track.state == "passing":
                 return track.source.__next__()
             else:
                 chunk = track.take(track.source)

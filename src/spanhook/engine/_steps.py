@@ -9,6 +9,7 @@ from opentelemetry.context import Context
 
 from spanhook.concurrency import drive, reaper
 from spanhook.engine._chunks import answer_chunks
+from spanhook.engine._ending import ANSWERED
 from spanhook.engine._holding import Holding
 from spanhook.engine._pending import await_end
 from spanhook.engine.lifecycle import error_of, outcome
@@ -81,9 +82,9 @@ class Steps(Holding, ABC):
 
     def take(self, steps: Any) -> Any:
         """``step("__next__")`` of a sync stream, which ``steps`` reads, without a coroutine once it is running."""
-        op = self.op
-        if op is None or self.dead or self._buffer is not None or self._whole:
-            return drive(self.step("__next__"))
+        if self.state != "flowing":
+            return self._passed(steps) if self.state == "passing" else drive(self.step("__next__"))
+        op: Any = self.op
         try:
             while True:
                 if self._context is None:
@@ -138,8 +139,7 @@ class Steps(Holding, ABC):
             self._cut(op, failed)
             raise
 
-    def passed(self, steps: Any) -> Any:
-        """``take`` where nothing is tracked."""
+    def _passed(self, steps: Any) -> Any:
         try:
             return steps.__next__()
         except StopIteration as stop:
@@ -190,15 +190,15 @@ class Steps(Holding, ABC):
         """A step was interrupted inside spanhook's code, unless the operation has ended."""
         if not op.reported and not op.handed:
             self.brief = None
-            self.plain, op.ended = not self.dead, True
+            self.state, op.ended = self.state if self.state in ANSWERED else "passing", True
             reaper.put((Steps._interrupted, self, op, error))
             await_end(op)
 
     def atake(self) -> Awaitable[Any]:
         """``take`` for an async stream."""
-        op = self.op
-        if op is None or self.plain or self.dead or self._buffer is not None or self._whole:
+        if self.state != "flowing":
             return self.step("__anext__")
+        op: Any = self.op
         return self._next(op, "__anext__", ())
 
     async def _completed(self, op: Record, chunk: Any) -> Any:
@@ -206,7 +206,7 @@ class Steps(Holding, ABC):
         ends = self.streaming.ends
         if ends == "drained" and chunk is not END:
             return await self._drained(op, chunk)
-        is_result = ends in ("result", "drained")
+        body, is_result = self._body, ends in ("result", "drained")
         if is_result:
             op.own_stream().buffered = True
         await self._finish(op)
@@ -214,14 +214,13 @@ class Steps(Holding, ABC):
             outcome(op)
         if not is_result or not op.replaced:
             return chunk
-        self._buffer = answer_chunks(op, self._body)
-        self.plain, self.dead = False, True
+        self._buffer, self.state = answer_chunks(op, body), "releasing"
         return self._buffer.popleft()
 
     async def _drained(self, op: Record, chunk: Any) -> Any:
         """Read what follows the chunk that completes the source, which has ended then."""
         self._read_on()
-        chunks, method = deque([chunk]), "__anext__" if self.is_async else "__next__"
+        body, chunks, method = self._body, deque([chunk]), "__anext__" if self.is_async else "__next__"
         try:
             while not op.ended and (following := await self._next(op, method, ())) is not END:
                 chunks.append(following)
@@ -229,8 +228,7 @@ class Steps(Holding, ABC):
             if op.plan is not None or op.decided:  # hooks have not decided about what came before
                 raise
             chunks.append(Failed(error))
-        self._buffer = answer_chunks(op, self._body) if op.replaced else chunks
-        self.plain, self.dead = False, True
+        self._buffer, self.state = answer_chunks(op, body) if op.replaced else chunks, "releasing"
         return self._buffer.popleft()
 
     def _read_on(self) -> None:

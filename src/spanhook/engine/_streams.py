@@ -11,6 +11,7 @@ from typing import Any
 
 from spanhook.concurrency import reaper
 from spanhook.engine._chunks import answer_chunks, body_of, reading
+from spanhook.engine._ending import ANSWERED, ENDED
 from spanhook.engine._gates import apasses, arun_rest, asked, passes, prepared, run_rest
 from spanhook.engine._pending import await_end
 from spanhook.engine._steps import END, Failed, Steps
@@ -22,7 +23,20 @@ from spanhook.telemetry import context_with, get_context, set_context
 
 
 class Track(Steps):
-    """One stream and its operation.
+    """One stream and its operation. The stream is in one of these states:
+
+    - ``lazy``: it has not begun. The first step asks the gates, and leads to any of the other states; to ``passing`` if
+      the stream is not an operation.
+    - ``flowing``: chunks are read as they pass, through a window if hooks rewrite their text. The end, or a failure,
+      leads to ``passing``; if hooks decide about the chunk that completes the stream, it leads to ``releasing``.
+    - ``holding``: hooks must see all of the stream first. The next step reads it to its end, and leads to
+      ``releasing``, or after a failure to ``passing``.
+    - ``releasing``: the operation has ended, and the consumer gets what hooks have made of the chunks.
+    - ``refused``: the operation has ended, and the consumer gets nothing.
+    - ``passing``: nothing is tracked, or not any more.
+
+    Closing the stream leads from the first three to ``passing``. If the consumer drops it, or an interrupt stops one of
+    its steps, the reaper ends the operation. The last three are final.
 
     Args:
         adapter: How the stream's call is read.
@@ -60,7 +74,7 @@ class Track(Steps):
 
     def begins(self, body: Any, steps: Any) -> bool:
         """Whether ``steps`` are the first to read ``body``, and so belong to this track."""
-        if self.plain or self.source is not body:
+        if self.state == "passing" or self.source is not body:
             return False
         self._window_on(steps)
         return True
@@ -71,7 +85,7 @@ class Track(Steps):
         ``None`` if nothing is tracked, or the stream has begun, so that the body can no longer be read.
         """
         op = self.op
-        if op is None or self.plain or self.dead or getattr(response, "is_stream_consumed", True):
+        if op is None or self.state in ENDED or getattr(response, "is_stream_consumed", True):
             return None
         body = body_of(op, response)
         if body is not None:
@@ -87,7 +101,7 @@ class Track(Steps):
         self.call = None
         op = begin(self.adapter, instance, args, kwargs)
         if type(op) is not Record:
-            self.plain = True
+            self.state = "passing"
             return
         try:
             try:
@@ -118,10 +132,10 @@ class Track(Steps):
                         run_rest(op)
                     if op.error is None and self._announces(op):
                         return
-                self.dead = True
+                self.state, body = "refused", self._body
                 await self._finish(op)
                 if op.error is None:
-                    self._buffer = answer_chunks(op, self._body)
+                    self._buffer, self.state = answer_chunks(op, body), "releasing"
             finally:
                 try:
                     self._context = get_context()
@@ -132,7 +146,7 @@ class Track(Steps):
                         current.set(op.held)
         except BaseException as error:
             if not op.reported and not op.handed:
-                self.plain, op.ended = not self.dead, True
+                self.state, op.ended = self.state if self.state in ANSWERED else "passing", True
                 reaper.put((Track._interrupted, self, op, error))
                 await_end(op)
             raise
@@ -142,21 +156,17 @@ class Track(Steps):
 
     async def step(self, method: str, *args: Any) -> Any:
         """Take one step with a method of the source; the chunk, or ``END``."""
-        if self.op is None and not self.plain:
+        if self.state == "lazy":
             await self._begin()
-        if self._buffer is not None:
-            return self._popped(self._buffer)
-        if self.dead:
-            return END
-        op = self.op
-        if self.plain or op is None:
+        state, op = self.state, self.op
+        if state == "passing" or op is None:
             return await self._pass(method, args)
-        if self._whole:
-            return await self._buffered(op)
-        return await self._next(op, method, args)
+        if state in ANSWERED:
+            return self._popped()
+        return await (self._buffered(op) if state == "holding" else self._next(op, method, args))
 
-    def _popped(self, buffer: deque[Any]) -> Any:
-        chunk = buffer.popleft() if buffer else END
+    def _popped(self) -> Any:
+        chunk = self._buffer.popleft() if self._buffer else END
         if type(chunk) is Failed:
             raise chunk.error
         return chunk
@@ -166,13 +176,12 @@ class Track(Steps):
         op.own_stream().buffered = True
         if self.streaming.ends == "drained":
             self._read_on()
-        chunks: deque[Any] = deque()
+        body, chunks = self._body, deque[Any]()
         method = "__anext__" if self.is_async else "__next__"
         while not op.ended and (chunk := await self._next(op, method, ())) is not END:
             chunks.append(chunk)
-        self._buffer = answer_chunks(op, self._body) if op.replaced else chunks
-        self._body = self.brief = None
-        self.plain, self.dead = False, True  # from here on the buffer is the stream
+        self._buffer = answer_chunks(op, body) if op.replaced else chunks
+        self.brief, self.state = None, "releasing"
         return self._buffer.popleft() if self._buffer else END
 
     # ------------------------------------------------------------------------------------------- end
@@ -181,8 +190,8 @@ class Track(Steps):
         """Close the source, or its owner; a consumer that stops early abandons the operation."""
         self.call = None
         op, closed = self.op, self.source if of is None else of
-        if op is None or self.plain or self.dead:
-            self.plain = self.plain or op is None
+        if op is None or self.state in ENDED:
+            self.state = "passing" if op is None else self.state
             result = getattr(closed, method)(*args)
             return await result if self.is_async and hasattr(result, "__await__") else result
         result, context = None, self._context
@@ -209,7 +218,7 @@ class Track(Steps):
                         current.set(held[1])
         except BaseException as error:
             if not op.reported and not op.handed:
-                self.plain, op.ended = not self.dead, True
+                self.state, op.ended = self.state if self.state in ANSWERED else "passing", True
                 reaper.put((Track._interrupted, self, op, error))
                 await_end(op)
             raise

@@ -1,0 +1,98 @@
+"""The table of a stream's states: every event in every state that can be reached, for sync and async streams."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from itertools import product
+from typing import Any
+
+import pytest
+
+from spanhook import Operation, Reject
+from spanhook.concurrency import reaper
+from spanhook.engine._ending import ENDED
+from spanhook.gating import Hooks
+from tests import stub
+from tests.stub import stubbed
+
+#: Where each event leads, by the state before it.
+TABLE = {
+    "lazy": {"step": {"flowing", "releasing", "refused", "passing"}, "close": {"passing"}},
+    "flowing": {"step": {"flowing", "passing"}, "close": {"passing"}},
+    "releasing": {"step": {"releasing"}, "close": {"releasing"}},
+    "refused": {"step": {"refused"}, "close": {"refused"}},
+    "passing": {"step": {"passing"}, "close": {"passing"}},
+}
+
+
+def pairs(events: dict[str, set[str]]) -> Iterator[tuple[str, str]]:
+    """Each event with each state to which it leads."""
+    return ((event, after) for event, states in events.items() for after in states)
+
+
+def no_hooks(_hooks: Hooks) -> None: ...
+
+
+def holding(hooks: Hooks) -> None:
+    hooks.after("llm.call", priority=10)(lambda op: None)
+
+
+def answering(hooks: Hooks) -> None:
+    hooks.before("llm.call")(lambda op: op.respond("b"))
+
+
+def refusing(hooks: Hooks) -> None:
+    @hooks.before("llm.call")
+    def refuse(_op: Operation) -> None:
+        raise Reject("no")
+
+
+SORTS: dict[str, tuple[Callable[[Hooks], None], bool]] = {
+    "flows": (no_hooks, True),
+    "is held back": (holding, True),
+    "is answered": (answering, True),
+    "is refused": (refusing, True),
+    "is no operation": (no_hooks, False),
+}
+
+
+async def take(stream: Any, event: str) -> Any:
+    """What an event gives, or raises."""
+    if event == "close":
+        return await stream.aclose() if hasattr(stream, "aclose") else stream.close()
+    try:
+        return await anext(stream) if isinstance(stream, AsyncIterator) else next(stream)
+    except (StopIteration, StopAsyncIteration):
+        return "END"
+    except Reject:
+        return "refused"
+    except ValueError:
+        return "failed"
+
+
+@pytest.mark.parametrize("mode", ["stream", "astream"])
+def test_every_event_in_every_state(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    met = set[tuple[str, str, str]]()
+
+    async def run(sort: str, given: Any, events: tuple[str, ...]) -> None:
+        (add, is_operation), hooks = SORTS[sort], Hooks()
+        add(hooks)
+        with stubbed(hooks) as (library, seen):
+            stream: Any = (library.words if mode == "stream" else library.awords)(given)
+            track = stream._self_track
+            for event in events:
+                before = track.state
+                await take(stream, event)
+                met.add((before, event, track.state))
+            began = track.op is not None
+            assert began == (is_operation and events[:1] == ("step",))
+            assert len(seen.operations) == int(began and track.state in ENDED)
+            del stream, track
+            assert reaper.drain(10)
+            assert len(seen.operations) == int(began)  # a stream that is dropped ends
+
+    for sort, given in product(SORTS, ("ab", ValueError("cut"))):
+        monkeypatch.setitem(vars(stub.STREAM), "start", stub.stream_start if SORTS[sort][1] else lambda *_: None)
+        for length in range(5):
+            for events in product(("step", "close"), repeat=length):
+                asyncio.run(run(sort, given, events))
+    assert met == {(before, *each) for before, events in TABLE.items() for each in pairs(events)}
