@@ -23,6 +23,7 @@ from spanhook.engine.absorption import Absorbed, Part
 from spanhook.engine.beginning import begin
 from spanhook.engine.handover import hand_over, stream_sort, tap
 from spanhook.engine.lifecycle import fail, outcome, settle
+from spanhook.engine.receiving import taken
 from spanhook.errors import RunStopped, Unwound
 from spanhook.model import NOBODY, Adapter, Args, InHook, Kwargs, Record, current, shed
 from spanhook.telemetry import context_with, get_context, set_context
@@ -218,13 +219,12 @@ async def _make(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> None:
 async def _looked_at(op: Record, wrapped: Callable[..., Awaitable[Any]]) -> Any:
     """Make a call whose body gates look at; once more if they have to wait where the framework cannot."""
     show(op)
-    args, kwargs, looking = op.args, op.kwargs, op.own_looking()
-    looking.unwinds = True
+    args, kwargs = op.args, op.kwargs
     while True:
         try:
             return await wrapped(*args, **kwargs)
         except Unwound:
-            look, looking.look = looking.look, None
+            look = taken(op)
             if look is None:
                 raise
             await look.wait()

@@ -69,6 +69,14 @@ def hear(op: Record) -> None:
     publish(op, "pre", count_decision)
 
 
+def taken(op: Record) -> "Look | None":
+    """The look for which a call was left, to be taken now; ``None`` if it was left for an answer."""
+    look: Look | None = op.looking.look
+    if look is not None:
+        op.own_looking().look = None
+    return look
+
+
 class Look:
     """One look at what a body receives, and the call of the body."""
 
@@ -95,7 +103,7 @@ class Look:
         if stopped is not None:
             raise stopped
         if not self._taken:
-            if inside and op.looking.unwinds and op.error is None and self._waits():
+            if inside and op.runner is not None and op.runner.is_async and op.error is None and self._waits():
                 op.own_looking().look = self
                 raise Unwound
             drive(self._gates(is_async=False))
@@ -173,8 +181,7 @@ class Look:
 async def looked_at(op: Record, make: Callable[..., AsyncIterator[Any]]) -> AsyncGenerator[Any]:
     """The stream of a call whose body gates look at, made once more if they have to wait where the framework cannot."""
     show(op)
-    args, kwargs, looking = op.args, op.kwargs, op.own_looking()
-    looking.unwinds = True
+    args, kwargs = op.args, op.kwargs
     while True:
         source: Any = make(*args, **kwargs)
         try:
@@ -182,7 +189,7 @@ async def looked_at(op: Record, make: Callable[..., AsyncIterator[Any]]) -> Asyn
                 yield chunk
             return
         except Unwound:
-            look, looking.look = looking.look, None
+            look = taken(op)
             if look is not None:
                 with suppress(Unwound):  # a hook has answered
                     await look.wait()

@@ -27,11 +27,11 @@ class Pieces(InHook):
     """
 
     def __init__(self, op: Record, *, is_async: bool) -> None:
-        self.op, self._is_async = op, is_async
+        self.op, self.is_async = op, is_async
 
     def host(self) -> Host:
         """How hooks are waited for here: what is left of a chain may run elsewhere than it began."""
-        return host_for(is_async=self._is_async and not self.op.unawaited)
+        return host_for(is_async=self.is_async and not self.op.unawaited)
 
     def now(self, view: Operation, function: Callable[..., Any], *args: Any) -> Outcome:
         """Run code that does not have to be awaited."""

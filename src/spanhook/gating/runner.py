@@ -50,7 +50,7 @@ class Runner(Observing):
         direct: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
         # Not by way of `Pieces`: every operation that has hooks would pay for the call.
-        self.op, self.plan, self._tally, self._is_async, self._direct = op, plan, tally, is_async, direct
+        self.op, self.plan, self._tally, self.is_async, self._direct = op, plan, tally, is_async, direct
         self._entered: list[Generator | Wrapper] = []  # those that wait around the call, outermost first
 
     @property

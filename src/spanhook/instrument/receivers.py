@@ -8,7 +8,7 @@ from spanhook.engine import hear, look_for
 from spanhook.gating import Registry
 from spanhook.instrument._points import Make
 from spanhook.instrument._wrapping import Binding, Wrapper, static
-from spanhook.model import Receipt, Record, current, shed
+from spanhook.model import NOT_LOOKING, Receipt, Record, current, shed
 
 
 def receiving(
@@ -59,9 +59,8 @@ def receiving(
                 if (
                     type(op) is Record
                     and op.instance is instance
-                    and op.looking.later is None
+                    and op.looking is NOT_LOOKING
                     and receipt is not None
-                    and not op.looking.unheard
                     and receipt.untouched(instance, op.shown, args, kwargs)
                 ):
                     op.shown = None  # as in `receive`, for most calls

@@ -117,7 +117,7 @@ from spanhook.model.readable_json import json_text
 from spanhook.model.reading import CallContext, Reading
 from spanhook.model.received import as_read, same
 from spanhook.model.record import Record
-from spanhook.model.record_parts import Shadowing
+from spanhook.model.record_parts import NOT_LOOKING, Shadowing
 from spanhook.model.request import Change, Message, Request, Response
 from spanhook.model.streaming import UNREAD, Body, Chunks, Framing, Streaming, Withheld
 from spanhook.model.table_entry import TableEntry
@@ -140,6 +140,7 @@ __all__ = [
     "MOST_TOOLS",
     "NANO",
     "NOBODY",
+    "NOT_LOOKING",
     "NO_TEXT",
     "OPERATION_NAMES",
     "REPLACEABLE",

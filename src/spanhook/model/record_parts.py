@@ -70,14 +70,12 @@ class Looking:
     |---|---|---|
     | ``later``: the hooks of its kind, if some of them act once and wait for the look | the start | at the start |
     | ``unheard``: listeners wait for it too | the subscription | when the gates let the call pass |
-    | ``unwinds``: the call can be left for a gate that waits, and made once more | the call | before it is made |
     | ``look``: the look for which the call was left | the look | when a gate has to wait |
     | ``stopped``: what gates have refused it with there, whatever the framework makes of that | the look | at its end |
     """
 
     later: Any = None
     unheard = False
-    unwinds = False
     look: Any = None
     stopped: BaseException | None = None
 
