@@ -63,7 +63,7 @@ def receiving(
                     and receipt is not None
                     and receipt.untouched(instance, op.shown, args, kwargs)
                 ):
-                    op.shown = None  # as in `receive`, for most calls
+                    op.__dict__.pop("shown", None)  # as in `receive`, for most calls: nothing is left to report of it
                     return wrapped(*args, **kwargs)
                 return wrapper(wrapped, instance, args, kwargs)
             except BaseException as error:
