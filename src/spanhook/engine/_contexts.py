@@ -166,5 +166,6 @@ class OperationContext(AbstractAsyncContextManager[Any]):
 def _is_made(op: Record) -> None:
     """Another program makes the call, whatever the gates say: note what it has reported by now."""
     op.called = True
-    if op.adapter.reading.response is not None:
-        read_response(op, op.instance)
+    response = op.adapter.reading.response
+    if response is not None:
+        read_response(op, response, op.instance)

@@ -12,7 +12,7 @@ from spanhook.engine._native_errors import native
 from spanhook.engine.attempts import is_attempt
 from spanhook.errors import AttemptStopped, Reject, RunStopped, Unwound
 from spanhook.gating import Registry, count_decision, in_shadow, publish, tell_decided, tell_ended
-from spanhook.model import Record, Usage, clock, joined, make_encodable, shed
+from spanhook.model import Attributes, Record, Usage, clock, joined, make_encodable, shed
 from spanhook.telemetry import report, telemetry
 
 registry = Registry()
@@ -36,8 +36,9 @@ def settle(op: Record, result: Any) -> None:
     if op.short_circuited and not op.called:  # a hook has answered in the place of its body
         return
     op._result = result
-    if op.adapter.reading.response is not None:
-        read_response(op, result)
+    response = op.adapter.reading.response
+    if response is not None:
+        read_response(op, response, result)
     if op.handled is not None:
         op.error = op.handled
 
@@ -76,10 +77,8 @@ def returned(op: Record) -> None:
         op.returned_ns = clock.now()
 
 
-def read_response(op: Record, result: Any) -> None:
-    """Keep what a result reports about itself."""
-    response = op.adapter.reading.response
-    assert response is not None
+def read_response(op: Record, response: Callable[[Any], tuple[Attributes, Usage | None]], result: Any) -> None:
+    """Keep what a result reports about itself, as ``response`` reads it."""
     try:
         attributes, used = response(result)
     except Exception as error:

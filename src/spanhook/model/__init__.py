@@ -16,15 +16,7 @@ from spanhook.model._later import Later, later, resolved
 from spanhook.model._packed import Packed, packed, unpacked
 from spanhook.model._payload import MOST_TOOLS
 from spanhook.model._rewriting import Rewritten
-from spanhook.model.adapter import (
-    OPERATION_NAMES,
-    TARGET_KEYS,
-    Adapter,
-    Arrival,
-    Described,
-    Following,
-    Trait,
-)
+from spanhook.model.adapter import OPERATION_NAMES, TARGET_KEYS, Adapter, Arrival, Described, Following, Trait
 from spanhook.model.admission import Admission, Admissions, Executing, KeptAdmissions, RunFacts
 from spanhook.model.arguments import Args, Attributes, Kwargs, first, with_first
 from spanhook.model.bodies import Receipt, Receiver, with_received
@@ -68,7 +60,7 @@ from spanhook.model.copying import (
 from spanhook.model.decision import DecisionRecord, HookMode
 from spanhook.model.definitions import tool_definitions
 from spanhook.model.delegation import AGENT, DELEGATION, delegation_of, note_handoff
-from spanhook.model.editing import Coerced, Editing, Receiving
+from spanhook.model.editing import Editing, Receiving
 from spanhook.model.encoding import encodable, encodable_body, exact_text, make_encodable
 from spanhook.model.event import Event
 from spanhook.model.event_names import ALIASES, LEVELS, SUMMARY_KINDS, Alias, Level, alias_of
@@ -101,23 +93,12 @@ from spanhook.model.media_places import MEDIA_ROOT, MediaPlace, media_fields
 from spanhook.model.nesting import ALONE, Nesting, Role
 from spanhook.model.operation import CALLING, FILTERING, RETURNED, STREAMING, TIMED_OUT, Operation, view_of
 from spanhook.model.outlets import InnerStream, Outlet
-from spanhook.model.points import (
-    Attempts,
-    Block,
-    Found,
-    Held,
-    Lookup,
-    MetaPoint,
-    Opened,
-    Opening,
-    Point,
-    Signal,
-)
+from spanhook.model.points import Attempts, Block, Found, Held, Lookup, MetaPoint, Opened, Opening, Point, Signal
 from spanhook.model.readable_json import json_text
 from spanhook.model.reading import CallContext, Reading
 from spanhook.model.received import as_read, same
 from spanhook.model.record import Record
-from spanhook.model.record_parts import NOT_LOOKING, Shadowing
+from spanhook.model.record_parts import NO_CALLS, NOT_LOOKING, Shadowing
 from spanhook.model.request import Change, Message, Request, Response
 from spanhook.model.streaming import UNREAD, Body, Chunks, Framing, Streaming, Withheld
 from spanhook.model.table_entry import TableEntry
@@ -141,6 +122,7 @@ __all__ = [
     "NANO",
     "NOBODY",
     "NOT_LOOKING",
+    "NO_CALLS",
     "NO_TEXT",
     "OPERATION_NAMES",
     "REPLACEABLE",
@@ -167,7 +149,6 @@ __all__ = [
     "Channel",
     "ChunkText",
     "Chunks",
-    "Coerced",
     "DecisionRecord",
     "Described",
     "Editing",

@@ -2,7 +2,7 @@
 
 from spanhook import semconv
 from spanhook.diagnostics import internal
-from spanhook.model import Leaves, Record, Usage, encodable, ungated_tools
+from spanhook.model import NO_CALLS, Leaves, Record, Usage, encodable, ungated_tools
 from spanhook.telemetry._own_usage import nest, settle
 from spanhook.telemetry.metrics import COST, UNCOUNTED, UNPRICED, counts
 from spanhook.telemetry.pipeline import telemetry
@@ -41,7 +41,7 @@ def _account(op: Record) -> None:
     """Count a model call."""
     kind = op.kind
     used = op.own_usage
-    if used is None or used.source == "estimate" or op.inner.nested is not None or op.inner.layer_counts is not None:
+    if used is None or used.source == "estimate" or op.inner is not NO_CALLS:
         settle(op)
     if op.parent is not None and kind == "llm.call":
         nest(op)
