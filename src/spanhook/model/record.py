@@ -227,7 +227,9 @@ class Record(End):
     @property
     def provider(self) -> str:
         told = self.attributes.get(semconv.GEN_AI_PROVIDER_NAME)
-        return "" if told is None or told == semconv.UNKNOWN_PROVIDER else exact_text(told)
+        if told is None or told == semconv.UNKNOWN_PROVIDER:
+            return ""
+        return told if type(told) is str else exact_text(told)
 
     @property
     def event(self) -> str:
