@@ -14,10 +14,9 @@ from spanhook.concurrency import reaper
 from spanhook.diagnostics import log
 from spanhook.engine._completion import afinish, interrupted, operate
 from spanhook.engine._gates import apasses
-from spanhook.engine._opening import naming, open_span
 from spanhook.engine._own_blocks import elsewhere
 from spanhook.engine._pending import await_end
-from spanhook.engine.beginning import Beginning, begin
+from spanhook.engine.beginning import Beginning, begin, naming, open_span
 from spanhook.engine.lifecycle import fail, outcome, registry, settle
 from spanhook.gating import Hooks, conclude, is_path, load_hooks
 from spanhook.model import Adapter, Admission, Record, asheds, current, make_encodable

@@ -6,10 +6,10 @@ Knows nothing of who makes the call; see ``calls`` and ``streams``.
 from typing import Any
 
 from opentelemetry.context import Context
-from opentelemetry.trace import get_current_span
+from opentelemetry.trace import INVALID_SPAN, get_current_span
 
+from spanhook import semconv
 from spanhook.diagnostics import internal
-from spanhook.engine._opening import described, naming, open_span
 from spanhook.engine.absorption import Absorbed, Part, absorbed, serves
 from spanhook.engine.lifecycle import foreign, registry
 from spanhook.errors import Reject
@@ -19,7 +19,9 @@ from spanhook.model import (
     NOBODY,
     Adapter,
     Args,
+    Attributes,
     CallContext,
+    Described,
     InHook,
     Kwargs,
     Record,
@@ -27,12 +29,17 @@ from spanhook.model import (
     clock,
     current,
     from_baggage,
+    make_encodable,
     note_gated,
 )
 from spanhook.telemetry import get_context, telemetry
 
 Beginning = Record | Absorbed | Part | None
 """What a call is: an operation, a part of another one, or none."""
+
+
+_MOST = 256
+"""How many descriptions are kept for an adapter."""
 
 
 class _Seen:
@@ -173,3 +180,83 @@ def _trust(op: Record) -> None:
             op.ambient = from_baggage(op.before)
         except Exception as error:
             internal.report("extract.identity", error)
+
+
+# ----------------------------------------------------------------------------------------------- what it is
+
+
+def described(
+    adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs
+) -> tuple[Attributes, bool, str | None] | None:
+    """What a call is: its own attributes, whether the SDK accepts them as they are, and the name of its span.
+
+    Returns:
+        ``None`` if it is not an operation. The name is ``None`` if it cannot be described: any call is gated.
+    """
+    known = None
+    try:
+        if adapter.watch is not None:
+            key = None
+            try:
+                key = adapter.watch(instance, args, kwargs)
+            except Exception as error:
+                internal.report("extract.watch", error)
+            try:
+                known = adapter.known.get(key)
+            except Exception:  # a value in it cannot be hashed
+                key = None
+            if known is None and key is not None:
+                known = _remembered(adapter, key, instance, args, kwargs)
+        attributes = adapter.start(instance, args, kwargs) if known is None else known.attributes.copy()
+        if attributes is None:
+            return None
+        if adapter.vary is not None and adapter.vary(attributes, instance, args, kwargs):
+            known = None
+        if known is not None:
+            return attributes, known.plain, known.name
+        return attributes, make_encodable(attributes), naming(adapter, attributes)
+    except Exception as error:
+        internal.report("extract.start", error)
+        return {}, True, None
+
+
+def _remembered(adapter: Adapter, key: Any, instance: Any, args: Args, kwargs: Kwargs) -> Described | None:
+    """The description of all calls that have this key, made from the first of them."""
+    attributes = adapter.start(instance, args, kwargs)
+    if attributes is None:
+        return None
+    plain = make_encodable(attributes)
+    if len(adapter.known) >= _MOST:
+        adapter.known.clear()
+    known = adapter.known[key] = Described(attributes, plain, naming(adapter, attributes))
+    return known
+
+
+def naming(adapter: Adapter, attributes: Attributes) -> str:
+    """The name of a call's span; its operation is added to the attributes if the conventions know it."""
+    operation = attributes.get(semconv.GEN_AI_OPERATION_NAME)
+    if operation is None:
+        operation = adapter.verb
+        if operation in semconv.OPERATIONS:
+            attributes[semconv.GEN_AI_OPERATION_NAME] = operation
+    named = attributes.get(adapter.naming_key)
+    begins = adapter.method or operation
+    return f"{begins} {named}" if named else str(begins)
+
+
+def open_span(op: Record, name: str, *, plain: bool) -> None:
+    """Open the span of an operation that has begun. It is not yet current.
+
+    Args:
+        op: The operation.
+        name: The span's name.
+        plain: Whether the SDK accepts its attributes as they are.
+    """
+    told, names = op.attributes, telemetry.naming
+    if not names.older or semconv.GEN_AI_REQUEST_TOP_K in told:
+        told = names.told(op.kind, told)
+    try:
+        op.span = telemetry.opener.open(name, op.before, op.adapter.span_kind, told, plain=plain)
+    except Exception as error:
+        internal.report("span.start", error, lost=1)
+        op.span = INVALID_SPAN

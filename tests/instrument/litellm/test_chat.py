@@ -11,7 +11,7 @@ from spanhook.cli.conformance.libraries.litellm_ways import litellm
 from spanhook.cli.conformance.loops import run
 from spanhook.cli.conformance.servers.openai_replies import Call, Reply, Tokens
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer
-from spanhook.engine._opening import described
+from spanhook.engine.beginning import described
 from spanhook.instrument.litellm import apis
 from spanhook.instrument.litellm.providers import named
 from spanhook.settings import Settings
