@@ -1,7 +1,9 @@
 """The table of a stream's states: every event in every state that can be reached, for sync and async streams."""
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 from typing import Any
 
@@ -96,3 +98,104 @@ def test_every_event_in_every_state(mode: str, monkeypatch: pytest.MonkeyPatch) 
             for events in product(("step", "close"), repeat=length):
                 asyncio.run(run(sort, given, events))
     assert met == {(before, *each) for before, events in TABLE.items() for each in pairs(events)}
+
+
+# ----------------------------------------------------------------------------------------------- two consumers at once
+
+
+def secretive(hooks: Hooks, decided: Any) -> None:
+    """A gate that waits for ``decided`` before it refuses."""
+
+    @hooks.before("llm.call", timeout=None)
+    async def refuse(_op: Operation) -> None:
+        await decided()
+        raise Reject("no")
+
+
+async def pause() -> None:
+    await asyncio.sleep(0.02)
+
+
+def test_a_task_that_takes_a_chunk_while_gates_are_asked_gets_nothing() -> None:
+    hooks = Hooks()
+    secretive(hooks, pause)
+
+    async def both() -> Any:
+        stream = library.awords("secret")
+        return await asyncio.gather(anext(stream), anext(stream), return_exceptions=True)
+
+    with stubbed(hooks) as (library, seen):
+        first, second = asyncio.run(both())
+    assert isinstance(first, Reject)
+    assert type(second) is RuntimeError
+    assert "already running" in str(second)  # as of an async generator
+    assert library.calls == []
+    assert [op.status for op in seen.operations] == ["rejected"]
+
+
+def test_a_thread_that_takes_a_chunk_while_gates_are_asked_gets_nothing() -> None:
+    hooks, asked, decided = Hooks(), threading.Event(), threading.Event()
+
+    @hooks.before("llm.call", timeout=None)
+    def refuse(_op: Operation) -> None:
+        asked.set()
+        decided.wait(10)
+        raise Reject("no")
+
+    with stubbed(hooks) as (library, seen), ThreadPoolExecutor(1) as pool:
+        stream = library.words("secret")
+        first = pool.submit(next, stream)
+        assert asked.wait(10)
+        with pytest.raises(ValueError, match="already executing"):  # as of a generator
+            next(stream)
+        decided.set()
+        assert isinstance(first.exception(10), Reject)
+    assert library.calls == []
+    assert [op.status for op in seen.operations] == ["rejected"]
+
+
+@pytest.mark.parametrize("rewritten", [False, True])
+def test_a_stream_that_is_closed_while_gates_are_asked_makes_no_call(rewritten: bool) -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call", timeout=None)
+    async def allow(op: Operation) -> None:
+        await pause()
+        if rewritten:
+            op.replace(inputs="other")
+
+    async def both() -> list[Any]:
+        stream: Any = library.awords("secret")
+        taking = asyncio.ensure_future(take(stream, "step"))
+        await asyncio.sleep(0)
+        await stream.aclose()
+        return [await taking, await take(stream, "step")]
+
+    with stubbed(hooks) as (library, seen):
+        assert asyncio.run(both()) == ["END", "END"]
+    assert library.calls == []
+    assert [op.status for op in seen.operations] == ["abandoned"]
+
+
+@pytest.mark.parametrize("event", ["step", "close"])
+def test_what_hooks_have_not_seen_whole_goes_to_nobody(event: str) -> None:
+    hooks, shown = Hooks(), list[str]()
+
+    @hooks.after("llm.call", priority=10)
+    def look(op: Operation) -> None:
+        shown.append(str(op.response.value))
+
+    async def both() -> Any:
+        stream = library.awords("secret")
+        return await asyncio.gather(anext(stream), meanwhile(stream), return_exceptions=True)
+
+    async def meanwhile(stream: Any) -> Any:
+        await asyncio.sleep(0)
+        return await (stream.aclose() if event == "close" else anext(stream))
+
+    with stubbed(hooks) as (library, seen):
+        first, second = asyncio.run(both())
+    assert isinstance(first, RuntimeError)
+    assert isinstance(second, RuntimeError)
+    assert [op.status for op in seen.operations] == ["error"]
+    assert "secret" not in shown

@@ -7,6 +7,7 @@ does between two items has its usual parent. Steps are written once, as coroutin
 
 from collections import deque
 from collections.abc import Callable
+from itertools import count
 from typing import Any
 
 from spanhook.concurrency import reaper
@@ -44,11 +45,12 @@ class Track(Steps):
         is_async: Whether its steps are awaited.
     """
 
-    __slots__ = ("call",)
+    __slots__ = ("_begins", "call")
 
     def __init__(self, adapter: Adapter, source: Any, *, is_async: bool) -> None:
         super().__init__(adapter, source, is_async=is_async)
         self.call: tuple[Callable[..., Any], Any, Args, Kwargs] | None = None
+        self._begins = count()
 
     # ------------------------------------------------------------------------------------------- start
 
@@ -95,10 +97,19 @@ class Track(Steps):
         return body
 
     async def _begin(self) -> None:
-        """The first step of a lazy stream: begin, run the gates, and prepare what they allow."""
-        assert self.call is not None
-        make, instance, args, kwargs = self.call
-        self.call = None
+        """The first step of a lazy stream: begin, run the gates, and prepare what they allow.
+
+        Raises:
+            RuntimeError, ValueError: Another task or thread waits for the first chunk: what a generator would raise.
+        """
+        if next(self._begins):  # only one thread gets 0
+            if self.is_async:
+                raise RuntimeError("anext(): the stream is already running: its first chunk is awaited")
+            raise ValueError("the stream is already executing: another thread waits for its first chunk")
+        begins, self.call = self.call, None
+        if begins is None:  # another thread has closed it
+            return
+        make, instance, args, kwargs = begins
         op = begin(self.adapter, instance, args, kwargs)
         if type(op) is not Record:
             self.state = "passing"
@@ -110,6 +121,9 @@ class Track(Steps):
                 current.set(op)
                 self._prepare(op)
                 passed = await apasses(op) if self.is_async else passes(op)
+                if op.ended:  # others have closed the stream meanwhile
+                    self.state = "refused"
+                    return
                 self._hold(op)
                 if passed:
                     op.called = True
@@ -180,6 +194,9 @@ class Track(Steps):
         method = "__anext__" if self.is_async else "__next__"
         while not op.ended and (chunk := await self._next(op, method, ())) is not END:
             chunks.append(chunk)
+        if op.error is not None:  # others have stepped or closed the stream meanwhile
+            self.state = "refused"
+            outcome(op)
         self._buffer = answer_chunks(op, body) if op.replaced else chunks
         self.brief, self.state = None, "releasing"
         return self._buffer.popleft() if self._buffer else END
