@@ -188,9 +188,8 @@ GENERATE = Adapter(
     nesting=Nesting(
         role="framework",
         carries=carries_prompts(generate_prompts),
-        transport_of=frozenset(
-            (LANGCHAIN_CHAT_STREAM, LANGCHAIN_CHAT_INVOKE)
-        ),  # A model that cannot stream answers `stream` with `invoke`; an overridden `invoke` continues here.
+        # A model that cannot stream answers `stream` with `invoke`; an overridden `invoke` continues here.
+        transport_of=frozenset((LANGCHAIN_CHAT_STREAM, LANGCHAIN_CHAT_INVOKE)),
     ),
 )
 STREAM = Adapter(
