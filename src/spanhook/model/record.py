@@ -40,54 +40,86 @@ is ``None`` for a tool, and the operation to which it must be added next.
 class Record(End):
     """One unit of agent work and its current state.
 
+    Set by the start (``spanhook.engine.beginning``), and then read only, but where something else is said:
+
     Attributes:
-        adapter: How the library's call is read.
-        attributes: What was known before the call.
-        instance, args, kwargs: The library's call, as it will be made or was made.
-        parent: The enclosing operation.
-        ambient: The identity set by ``spanhook.context`` where it began, or received as baggage.
+        adapter, kind: How the library's call is read, and the kind of operation.
+        attributes: What was known before the call; a hook that replaces the model changes it.
+        instance, args, kwargs: The library's call, as it will be made or was made. Rewriting hooks, the gates' last
+            changes to the call, and the last look replace the arguments.
+        parent, held: The enclosing operation, and what was current where it began.
+        ambient, given: The identity set by ``spanhook.context`` where it began, or received as baggage; and ids known to
+            the library.
+        agent: The name of the agent that it belongs to.
         before: The OpenTelemetry context where it began.
         start_ns: When it began, on the monotonic clock.
-        given: Ids known to the library.
-        plan: The hooks of its kind; ``None`` if there are none.
-        runner: Runs them, until the operation has ended.
-        answer: The answer exactly as a hook gave it.
-        held: What was current where it began.
-        called: The call was made, or has begun.
-        opened: Its call begins by opening a stream, and the stream has been opened.
-        decided: A hook refused this operation itself.
-        pending: Operations inside the run that the reaper may have to end, before it reports the run.
-        foreign: It stands for a span of another instrumentation.
-        undescribed: Its description could not be read.
-        routed: Its model only routes to other models, whose usage is counted on its own.
+        span: Its span.
+        plan, coverage: The hooks of its kind, ``None`` if there are none; and whether they decide about it.
         gated: What its request carried when its gates were asked, if it has any.
+        in_hook: A hook makes it.
+        latch: Why its run is stopped, set by the hook that stops it.
+        undescribed: Its description could not be read.
+        serves: It serves the enclosing operation's call in the same process: both are counted as one call.
+
+    Set by hooks and by the code that runs them (``spanhook.gating``, ``engine._gates``):
+
+    Attributes:
+        runner: Runs the hooks; set by the gates, and gone at the end.
+        state: The dict shared by its hooks, made for the first that asks.
+        view: The shared read-only view, while somebody holds it.
+        short_circuited, answer, answerer: A hook answered in the call's place; the answer exactly as it gave it; and the
+            hook, for a block that may not use the answer.
+        decided, modified, replaced: A hook refused this operation itself; the fields of the call that hooks have
+            changed; and whether they have replaced its result.
+        decisions, run_decisions: What hooks have decided; and of a root, in its whole run.
+        shown: The arguments that gates were shown, until the call's body receives what the framework made of them.
+        unawaited: The rest of it runs in code that cannot await, although it began in a coroutine.
+
+    Set by the call, as it is made and ends (``engine.calls``, ``engine._streams``, ``engine.lifecycle``):
+
+    Attributes:
+        called: The call was made, or has begun.
+        returned_ns: When the call returned or its stream ended; 0 before.
+        result, error: What it returned and raised, as far as hooks leave it that.
+        handled: What the call failed with, if the library has made a result of that, such as a message for the model.
+        left: How it ended without a result, if the library or the consumer says so.
+        end_attributes, own_usage: What it reports about itself.
+        odd: Its end attributes include values that the SDK does not accept as they are.
+        fault, status, phase: The outcome; ``fault`` says why a result is an error although nothing was raised.
+        withheld, spilt: Output through other channels, such as callbacks, held until hooks have decided; and whether
+            some of it could not be held.
+        told_error: What a listener raised that the library told of an answer which took the call's place.
+        pending: Of a root, operations inside it that the reaper may have to end before it reports the run.
+        lasting: An operation inside it that lasts over several of its calls.
+
+    Set by accounting (``spanhook.telemetry``), once it has ended:
+
+    Attributes:
+        leaves: The usage of operations inside it.
+        owing: Its usage, and to whom it must still be added, while that is so.
+        routed: Its model only routes to other models, whose usage is counted on its own.
+
+    Noted by a library or by one module, for itself:
+
+    Attributes:
+        foreign: It stands for a span of another instrumentation.
+        opened: Its call begins by opening a stream, and the stream has been opened.
+        raw: What a tool returned before the framework made a message of it.
+        passed_as: The name under which a framework passes it on, if that is another one.
+        noted: Events that a library reports inside it, for its span: name, attributes and time since the epoch.
+        delegation: The run of an agent inside another agent, as a delegation; false if it is not one.
+        handed_to: Agents that this agent's members have handed off to and that have not begun yet.
+        epoch_ns: What its times are counted from, in nanoseconds since the epoch, once somebody has asked.
+        held_call: Its arguments and their copies for events, once there has been an event.
+        shadow: The operation that it is a copy of, for a hook in shadow mode to decide about.
+
+    Parts, which ``spanhook.model.record_parts`` describes, made when they are needed:
+
+    Attributes:
         stream: What has become of its stream, if its result is one.
         inner: What is known of calls inside it that are part of it.
-        told_error: What a listener raised that the library told of an answer which took the call's place.
-        spilt: Some of that output could not be held.
-        withheld: Output through other channels, such as callbacks, held until hooks have decided.
-        returned_ns: When the call returned or its stream ended; 0 before.
-        state: The dict shared by its hooks.
-        owing: Its usage, and to whom it must still be added, while that is so.
-        view: The shared read-only view, while somebody holds it.
-        answerer: The hook that answered, for a block that may not use the answer.
-        unawaited: The rest of it runs in code that cannot await, although it began in a coroutine.
-        raw: What a tool returned before the framework made a message of it.
-        odd: Its end attributes include values that the SDK does not accept as they are.
-        delegation: The run of an agent inside another agent, as a delegation; false if it is not one.
-        epoch_ns: What its times are counted from, in nanoseconds since the epoch, once somebody has asked.
-        handled: What the call failed with, if the library has made a result of that, such as a message for the model.
-        lasting: An operation inside it that lasts over several of its calls.
-        noted: Events that a library reports inside it, for its span: name, attributes and time since the epoch.
-        held_call: Its arguments and their copies for events, once there has been an event.
-        handed_to: Agents that this agent's members have handed off to and that have not begun yet.
-        shadow: The operation that it is a copy of, for a hook in shadow mode to decide about.
-        fault: Why its result is an error, although nothing was raised; empty if it is none.
-        passed_as: The name under which a framework passes it on, if that is another one.
-        serves: It serves the enclosing operation's call in the same process: both are counted as one call.
-        shadowing: What hooks in shadow mode have to do with it.
         looking: What is still to be done where the call's body receives its arguments.
-        shown: The arguments that gates were shown, until the call's body receives what the framework made of them.
+        shadowing: What hooks in shadow mode have to do with it.
     """
 
     # Slots hold what most operations set. The dict holds what few operations have, and what several threads set at
