@@ -255,6 +255,7 @@ THROUGH = {
     "model/_payload": "model/test_event",
     "model/_current": "conformance/test_interrupts",
     "model/_end": "conformance/test_interrupts",
+    "model/_state": "model/test_operation",
     "model/_kinds": "engine/test_own_kinds",
     "model/_rewriting": "conformance/test_arrival",
     "model/_view": "model/test_operation",
