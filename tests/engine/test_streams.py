@@ -199,3 +199,36 @@ def test_what_hooks_have_not_seen_whole_goes_to_nobody(event: str) -> None:
     assert isinstance(second, RuntimeError)
     assert [op.status for op in seen.operations] == ["error"]
     assert "secret" not in shown
+
+
+class Source:
+    """A stream that may be closed while somebody waits for its next chunk, such as one of an HTTP response."""
+
+    def __init__(self) -> None:
+        self._letters = iter("secret")
+
+    def __aiter__(self) -> "Source":
+        return self
+
+    async def __anext__(self) -> str:
+        await pause()
+        return next(self._letters)
+
+    async def aclose(self) -> None: ...
+
+
+def test_what_was_closed_while_it_was_held_back_goes_to_nobody() -> None:
+    hooks = Hooks()
+    holding(hooks)
+
+    async def both() -> list[Any]:
+        async with library.aopened("secret") as stream:
+            taking = asyncio.ensure_future(take(stream, "step"))
+            await asyncio.sleep(0)
+            await stream.aclose()
+            return [await taking, await take(stream, "step")]
+
+    with stubbed(hooks) as (library, seen):
+        library._letters = lambda _given: Source()  # pyright: ignore[reportAttributeAccessIssue]
+        assert asyncio.run(both()) == ["END", "END"]
+    assert [op.status for op in seen.operations] == ["abandoned"]
