@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -211,15 +212,35 @@ class Source:
         return self
 
     async def __anext__(self) -> str:
+        letter = next(self._letters, None)
         await pause()
-        return next(self._letters)
+        if letter is None:
+            raise StopAsyncIteration
+        return letter
 
-    async def aclose(self) -> None: ...
+    async def aclose(self) -> None:
+        self._letters = iter("")
 
 
-def test_what_was_closed_while_it_was_held_back_goes_to_nobody() -> None:
+class First(stub.Letters):
+    """The first letter completes the stream."""
+
+    @property
+    def complete(self) -> bool:
+        return bool(self.kept)
+
+    @complete.setter
+    def complete(self, _value: bool) -> None: ...
+
+
+@pytest.mark.every_value
+@pytest.mark.parametrize("ends", ["exhausted", "result", "drained"])
+def test_what_was_closed_while_it_was_held_back_goes_to_nobody(ends: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    chunks = stub.Letters if ends == "exhausted" else First
+    streaming = replace(stub.STREAMING, stream_of=stub.stream_of, ends=ends, chunks=chunks)
+    monkeypatch.setitem(vars(stub.OPENED), "streaming", streaming)
     hooks = Hooks()
-    holding(hooks)
+    hooks.after("llm.call", priority=10 if ends == "exhausted" else 200)(lambda op: None)
 
     async def both() -> list[Any]:
         async with library.aopened("secret") as stream:

@@ -72,7 +72,9 @@ class Steps(Holding, ABC):
                                 current.set(held[1])
                 if self._shows(op, chunk):
                     told = self._reading
-                    if told is not None and told.ends_complete and told.is_complete():
+                    if told is None:
+                        return END if self.state == "passing" and self._is_closed(op) else chunk
+                    if told.ends_complete and told.is_complete():
                         return await self._completed(op, chunk)
                     return chunk
                 method, args = ("__anext__", ()) if self.is_async else ("__next__", ())
@@ -212,10 +214,17 @@ class Steps(Holding, ABC):
         await self._finish(op)
         if op.error is not None:  # what it returns is not made for nobody
             outcome(op)
+        if is_result and self._is_closed(op):
+            self.state = "refused"
+            return END
         if not is_result or not op.replaced:
             return chunk
         self._buffer, self.state = answer_chunks(op, body), "releasing"
         return self._buffer.popleft()
+
+    def _is_closed(self, op: Record) -> bool:
+        """Whether others have closed it while a step was under way, so that its hooks may not have decided."""
+        return op.plan is not None and op.left == "abandoned"
 
     async def _drained(self, op: Record, chunk: Any) -> Any:
         """Read what follows the chunk that completes the source, which has ended then."""
@@ -228,6 +237,9 @@ class Steps(Holding, ABC):
             if op.plan is not None or op.decided:  # hooks have not decided about what came before
                 raise
             chunks.append(Failed(error))
+        if self._is_closed(op):
+            self.state = "refused"
+            return END
         self._buffer, self.state = answer_chunks(op, body) if op.replaced else chunks, "releasing"
         return self._buffer.popleft()
 

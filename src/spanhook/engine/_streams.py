@@ -194,7 +194,7 @@ class Track(Steps):
         method = "__anext__" if self.is_async else "__next__"
         while not op.ended and (chunk := await self._next(op, method, ())) is not END:
             chunks.append(chunk)
-        if op.error is not None or op.left == "abandoned":  # others have stepped or closed the stream meanwhile
+        if op.error is not None or self._is_closed(op):  # others have stepped or closed the stream meanwhile
             self.state = "refused"
             outcome(op)
             return END
