@@ -156,7 +156,6 @@ THROUGH = {
     "telemetry/_greenlets": "export/test_asleep",
     "concurrency/remote": "gating/test_hosts",
     "config/use": "telemetry/test_pipeline",
-    "concurrency/waiting": "conformance/test_trio",
     "cli/approving": "cli/test_approvals",
     "cli/stacking": "cli/test_stack",
     "cli/texts": "cli/test_load",

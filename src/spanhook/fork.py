@@ -16,6 +16,7 @@ from typing import Any, Literal, Protocol, get_args
 Renewed = Literal[
     "diagnostics",  # first, because later failures are reported there
     "threads",
+    "bells",
     "loops",
     "usage",
     "tool results",

@@ -1,6 +1,7 @@
 """Timeouts, budgets, blocking hooks, cancellation: where hooks meet the clock and the event loop."""
 
 import asyncio
+import contextvars
 import gc
 import logging
 import os
@@ -14,7 +15,7 @@ import anyio
 import pytest
 
 import spanhook
-from spanhook import Hooks, Operation, Reject, SealedError
+from spanhook import Hooks, Operation, Reject, SealedError, per_loop
 from spanhook.concurrency import Workers, loops, private_loops, remote
 from spanhook.diagnostics import internal
 from spanhook.gating import _hosts
@@ -582,6 +583,82 @@ def test_from_a_running_loops_thread() -> None:
             library.work("x")
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_a_hook_has_all_of_asyncio_and_a_loop_that_stays(waits: bool) -> None:
+    hooks = Hooks()
+    name = contextvars.ContextVar("name", default="")
+    seen: list[Any] = []
+    left: list[asyncio.Task[Any]] = []
+    ended, lock = threading.Semaphore(0), per_loop(asyncio.Lock)
+
+    async def outlive() -> None:
+        for _ in range(3):
+            await asyncio.sleep(0)
+        seen.append(f"outlived {name.get()}")
+        ended.release()
+
+    @hooks.before("llm.call", timeout=60.0)
+    async def before(op: Operation) -> None:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        assert name.get() == f"caller {op.request.inputs}"
+        name.set(f"hook {op.request.inputs}")
+        async with lock(), asyncio.timeout(60.0), asyncio.TaskGroup() as group:
+            if waits:
+                group.create_task(asyncio.sleep(0))
+        left.append(asyncio.create_task(outlive()))
+        assert asyncio.current_task() is task
+        assert asyncio.get_running_loop() is loop
+        seen.append(loop)
+
+    with stubbed(hooks) as (library, _):
+        for index in range(3):
+            name.set(f"caller {index}")
+            assert library.work(index) == index
+            assert name.get() == f"caller {index}"
+            assert ended.acquire(timeout=60.0)
+    assert seen[1::2] == [f"outlived hook {index}" for index in range(3)]
+    assert len(set(seen[::2])) == 1
+
+
+def test_a_hook_that_ends_while_the_call_is_made_has_its_own_outcome() -> None:
+    """Its end came while nobody waited for it, and was lost: the caller waited until its time was over, or for ever."""
+    hooks = Hooks()
+    ended = threading.Event()
+
+    @hooks.around("llm.call", timeout=None, fail_mode="open")
+    async def impatient(op: Operation, call_next: Next) -> Any:
+        try:
+            async with asyncio.timeout(0.0):
+                return await call_next()
+        finally:
+            asyncio.get_running_loop().call_soon(ended.set)
+
+    def work() -> str:
+        assert ended.wait(60.0)
+        return "done"
+
+    with stubbed(hooks) as (library, seen):
+        assert library.work(work) == "done"
+    [decision] = seen.operations[0].decisions
+    assert (decision.decision, decision.reason) == ("error", "failed: TimeoutError: ")
+
+
+def test_a_hook_that_cancels_its_own_task_has_failed_even_if_it_returns() -> None:
+    hooks = Hooks()
+
+    @hooks.before("llm.call", timeout=60.0)
+    async def before(op: Operation) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+
+    with stubbed(hooks) as (library, _), pytest.raises(Reject, match="HookError") as caught:
+        library.work("x")
+    assert "nobody cancelled" in str(caught.value.__cause__)
+    assert library.calls == []
 
 
 def test_on_the_private_loop_itself_the_gate_fails_closed_instead_of_deadlocking() -> None:

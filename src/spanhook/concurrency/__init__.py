@@ -9,7 +9,7 @@ from spanhook.concurrency.loops import OwnLoop, block_on, private_loops, ready_f
 from spanhook.concurrency.remote import NEXT, SLICE_S, Remote
 from spanhook.concurrency.resources import cross_loop_hint, per_loop
 from spanhook.concurrency.threads import Dropped, OwnThread, Workers, begin, reaper
-from spanhook.concurrency.waiting import AsyncioBell, Bell, TrioBell, shielded, shielded_for
+from spanhook.concurrency.waiting import AsyncioBell, Bell, TrioBell, bell_of_loop, shielded, shielded_for
 
 __all__ = [
     "NEXT",
@@ -25,6 +25,7 @@ __all__ = [
     "Workers",
     "astep",
     "begin",
+    "bell_of_loop",
     "block_on",
     "cross_loop_hint",
     "drive",

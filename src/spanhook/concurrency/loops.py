@@ -9,8 +9,9 @@ import threading
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import suppress
 from time import monotonic
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+from spanhook.concurrency.event_loops import begun, new_event_loop
 from spanhook.concurrency.threads import NONE_AT_EXIT, DaemonExecutor, OwnThread, reaper
 from spanhook.diagnostics import Repeats, internal, log
 from spanhook.errors import HookError
@@ -27,19 +28,19 @@ class Owner(Protocol):
     """The owner of tasks on a loop.
 
     Attributes:
-        name: Its name in messages.
         blocked: Seconds in which its tasks blocked others.
     """
 
-    name: str
     blocked: float
 
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+        ...
 
-class Stepping(NamedTuple):
-    """A task step in progress."""
 
-    owner: Owner | None
-    since: float
+Stepping = tuple[Owner | None, float]
+"""A task step in progress: whose it is, and since when."""
 
 
 owner: contextvars.ContextVar[Owner | None] = contextvars.ContextVar("spanhook.owner", default=None)
@@ -58,14 +59,15 @@ class OwnLoop:
     Attributes:
         blocked: Seconds in which a task blocked others.
         stepping: The step in progress.
+        over: Its thread has ended.
         hung: Nothing may start here until the step in progress has ended.
     """
 
     def __init__(self) -> None:
         self.blocked = 0.0
         self.stepping: Stepping | None = None
-        self.hung = False
-        self.loop = asyncio.new_event_loop()
+        self.hung = self.over = False
+        self.loop = new_event_loop()
         self.loop.set_default_executor(DaemonExecutor())
         self.loop.set_task_factory(self._task)  # pyright: ignore[reportArgumentType]
         self._thread = LoopThread(self._run, "spanhook-loop")
@@ -76,6 +78,12 @@ class OwnLoop:
             raise
 
     def _run(self) -> None:
+        try:
+            self._run_on()
+        finally:
+            self.over = True
+
+    def _run_on(self) -> None:
         asyncio.set_event_loop(self.loop)
         while not self.loop.is_closed():
             try:
@@ -97,10 +105,16 @@ class OwnLoop:
         whose = owner.get() if context is None else context.get(owner)
         return asyncio.Task(_Timed(coroutine, self, whose), loop=loop, **kwargs)
 
-    def call(self, function: Callable[..., None], *args: Any) -> None:
+    def begun(self, coroutine: Coroutine[Any, Any, Any], whose: Owner) -> "asyncio.Task[Any]":
+        """A task that has taken its first step, if possible, in a copy of the current context; called on the loop."""
+        return begun(_Timed(coroutine, self, whose), self.loop)
+
+    def call(self, function: Callable[..., None], *args: Any, context: contextvars.Context | None = None) -> None:
         """Call ``function`` on the loop; does nothing if the loop is closed."""
-        with suppress(RuntimeError):
-            self.loop.call_soon_threadsafe(function, *args)
+        try:  # noqa: SIM105 - `suppress` costs more, for every hook
+            self.loop.call_soon_threadsafe(function, *args, context=context)
+        except RuntimeError:
+            pass
 
     @property
     def thread(self) -> int:
@@ -114,14 +128,16 @@ class OwnLoop:
     @property
     def free(self) -> bool:
         """Whether a coroutine may start here."""
-        return not self.hung and self.alive and (self.stepping is None or not self.stuck(monotonic()))
+        # A loop that a fork left without a thread is never asked.
+        lives = not (self.hung or self.over or self.loop.is_closed())
+        return lives and (self.stepping is None or not self.stuck(monotonic()))
 
     def stuck(self, now: float) -> bool:
         """Whether a step has taken so long that others should not wait for it; the loop then counts as hung."""
         stepping = self.stepping
-        if stepping is None or now - stepping.since < STALL_S:
+        if stepping is None or now - stepping[1] < STALL_S:
             return False
-        self.give_up("a task" if stepping.owner is None else f"async hook {stepping.owner.name!r}")
+        self.give_up("a task" if stepping[0] is None else f"async hook {stepping[0].name!r}")
         return True
 
     def give_up(self, whose: str) -> None:
@@ -146,8 +162,8 @@ class OwnLoop:
         progress.
         """
         lost, stepping = self.blocked - mine.blocked, self.stepping
-        if stepping is not None and stepping.owner is not mine and now - stepping.since > BLOCK_S:
-            lost += now - stepping.since
+        if stepping is not None and stepping[0] is not mine and now - stepping[1] > BLOCK_S:
+            lost += now - stepping[1]
         return lost
 
 
@@ -160,23 +176,30 @@ class _Timed(Coroutine[Any, Any, Any]):
         self._coroutine, self._home, self._owner = coroutine, home, whose
 
     def send(self, value: Any, /) -> Any:
-        return self._step(self._coroutine.send, value)
-
-    def throw(self, *error: Any) -> Any:
-        return self._step(self._coroutine.throw, *error)
-
-    def _step(self, step: Callable[..., Any], *args: Any) -> Any:
         home, since = self._home, monotonic()
-        home.stepping = Stepping(self._owner, since)
+        home.stepping = (self._owner, since)
         try:
-            return step(*args)
+            return self._coroutine.send(value)
         finally:
             home.stepping = None
-            took = monotonic() - since
-            if took > BLOCK_S:
-                home.blocked += took
-                if self._owner is not None:
-                    self._owner.blocked += took
+            if monotonic() - since > BLOCK_S:
+                self._blocked(monotonic() - since)
+
+    def throw(self, *error: Any) -> Any:
+        since = monotonic()
+        self._home.stepping = (self._owner, since)
+        try:
+            return self._coroutine.throw(*error)
+        finally:
+            self._home.stepping = None
+            self._blocked(monotonic() - since)
+
+    def _blocked(self, took: float) -> None:
+        """Others had to wait for a step of so many seconds."""
+        if took > BLOCK_S:
+            self._home.blocked += took
+            if self._owner is not None:
+                self._owner.blocked += took
 
     def close(self) -> None:
         self._coroutine.close()

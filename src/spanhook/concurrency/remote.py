@@ -2,7 +2,7 @@
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Coroutine
 from time import monotonic
 from typing import Any
 
@@ -31,51 +31,55 @@ class Remote:
     hook wraps stays in the caller's thread and context.
 
     Args:
-        make: Makes the coroutine.
+        awaitable: What it awaits; closed if it never begins.
         context: The context it runs in.
         bell: How the caller waits.
-        name: Its name in messages.
-        discard: Called if it never begins, to close what it would await.
+        named: What it is named by in messages.
 
     Raises:
         HookError: Created on the thread of such a loop, where waiting would deadlock.
     """
 
-    def __init__(
-        self,
-        make: Callable[["Remote"], Coroutine[Any, Any, Any]],
-        context: contextvars.Context,
-        bell: Bell,
-        name: str,
-        discard: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._make, self._bell, self._discard = make, bell, discard
+    # Defaults, since many hooks end without any of these.
+    blocked = 0.0
+    _home: OwnLoop | None = None
+    _task: asyncio.Task[Any] | None = None
+    _paused: asyncio.Future[Any] | None = None
+    _since: float | None = None
+    _lost = _spent = 0.0
+    _asks = _over = _waits = False
+    result: Any = None
+    error: BaseException | None = None
+
+    def __init__(self, awaitable: Awaitable[Any], context: contextvars.Context, bell: Bell, named: Any) -> None:
+        self._awaitable, self._bell, self._named = awaitable, bell, named
         self._context: contextvars.Context | None = context
-        self.name = name
-        self.blocked = 0.0
-        if private_loops.here():
-            discard()
-            raise HookError("an async hook cannot run for a sync call made on spanhook's own event loop")
-        self._home: OwnLoop | None = None
         self._ticket: list[OwnLoop] = []
-        self._message = NEXT
-        self._task: asyncio.Task[Any] | None = None
-        self._paused: asyncio.Future[Any] | None = None
-        self._since: float | None = None
-        self._lost = self._spent = self._posted = 0.0
-        self.result: Any = None
-        self.error: BaseException | None = None
+        if private_loops.here():
+            self._discard()
+            raise HookError("an async hook cannot run for a sync call made on spanhook's own event loop")
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+        return getattr(self._named, "__qualname__", type(self._named).__qualname__)
+
+    def _discard(self) -> None:
+        awaited: Any = self._awaitable
+        if isinstance(awaited, Coroutine):
+            awaited.close()
 
     # ------------------------------------------------------------------------------------ the caller's side
 
     def start(self) -> None:
         """Start the coroutine. If the caller is interrupted from here on, it must call ``cancel``."""
-        self._post(private_loops.get())
+        assert self._context is not None
+        self._post(private_loops.get(), self._context)
 
-    def _post(self, home: OwnLoop) -> None:
+    def _post(self, home: OwnLoop, context: contextvars.Context) -> None:
         # Whoever takes the ticket wins: the loop begins the coroutine, or the caller moves it elsewhere.
         self._home, self._ticket, self._posted = home, [home], monotonic()
-        home.call(self._begin, self._ticket)
+        home.call(self._begin, self._ticket, context=context)
 
     async def wait(self, seconds: float | None) -> str:
         """Wait until the coroutine is ``DONE`` or asks for the ``NEXT`` one to run.
@@ -86,10 +90,17 @@ class Remote:
         """
         limit = float("inf") if seconds is None else seconds
         asked = now = monotonic()
+        self._waits = True  # before it looks, since whoever is not waited for does not ring
         while True:
+            if self._over:
+                self._bell.put_back()
+                return DONE
+            if self._asks:
+                self._asks = False
+                return NEXT
             left, slice_s = limit - self._own(now), STALL_S if self._since is None else SLICE_S
             if await self._bell.heard(min(max(left, _SHORTEST_S), slice_s)):
-                return self._message
+                continue
             now = monotonic()
             if not self._task and self._ticket:
                 self._elsewhere(now, now - asked)
@@ -119,7 +130,8 @@ class Remote:
             if waited >= PATIENCE_S:
                 raise HookError("every event loop for async hooks is blocked by hooks that do not await")
         elif self._take_ticket(self._ticket):
-            self._post(another)
+            assert self._context is not None
+            self._post(another, self._context.copy())  # the other loop may still enter that one
 
     def _stuck(self, now: float) -> None:
         if self._home is not None:
@@ -127,6 +139,7 @@ class Remote:
 
     def resume(self, result: Any, error: BaseException | None, bell: Bell) -> None:
         """Give the outcome that ``call_next`` waits for. A different caller may wait from here on."""
+        self._bell.put_back()
         self._bell = bell
         if self._home is not None:
             self._home.call(self._resume, result, error)
@@ -142,12 +155,12 @@ class Remote:
     def handled(self) -> BaseException | None:
         """The exception that its code handles now, innermost."""
         home, task = self._home, self._task
-        if home is None or task is None:
+        if home is None:
             return None
         active, stepping = handled_in(home.thread), home.stepping
-        if stepping is not None and stepping.owner is self:
+        if stepping is not None and stepping[0] is self:
             return active
-        return handled_by(task.get_coro())
+        return None if task is None else handled_by(task.get_coro())
 
     async def last_words(self) -> BaseException | None:
         """What it raised after it was cancelled; ``None`` if it does not end soon, or raised nothing."""
@@ -155,7 +168,7 @@ class Remote:
         if home is None or home.hung or not home.alive:
             return None
         ends = monotonic() + LAST_S
-        while self._message is not DONE:
+        while not self._over:
             if not await self._bell.heard(ends - monotonic()):
                 return None
         return self.error
@@ -173,12 +186,16 @@ class Remote:
     def _begin(self, ticket: list[OwnLoop]) -> None:
         if not self._take_ticket(ticket):
             return
-        context = self._context
-        assert context is not None
-        context.run(owner.set, self)
+        home = self._home
+        assert home is not None
+        owner.set(self)
         self._goes_on()
-        self._task = asyncio.get_running_loop().create_task(self._run(), context=context)
-        self._task.add_done_callback(self._finished)
+        task = home.begun(self._run(), self)
+        if task.done():
+            self._finished(task)
+        else:
+            self._task = task
+            task.add_done_callback(self._finished)
 
     def _goes_on(self) -> None:
         """Start counting its time."""
@@ -189,7 +206,7 @@ class Remote:
 
     async def _run(self) -> None:
         try:
-            self.result = await self._make(self)
+            self.result = await self._awaitable
         except BaseException as error:  # everything goes to the caller, not to the loop
             self.error = error
 
@@ -199,17 +216,17 @@ class Remote:
             self.error = asyncio.CancelledError()
         # Both refer back to this object, the context by `owner`, and would keep it until the next collection.
         self._task = self._context = None
-        self._say(DONE)
-
-    def _say(self, message: str) -> None:
-        self._message = message
-        self._bell.ring()
+        self._over = True
+        if self._waits:
+            self._bell.ring()
 
     async def call_next(self) -> Any:
         """Let the waiting caller continue; return or raise what ``resume`` is given."""
         self._paused = asyncio.get_running_loop().create_future()
         self._spent, self._since = self._own(monotonic()), None
-        self._say(NEXT)
+        self._asks = True
+        if self._waits:
+            self._bell.ring()
         return await self._paused
 
     def _resume(self, result: Any, error: BaseException | None) -> None:

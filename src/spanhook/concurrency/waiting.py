@@ -1,12 +1,23 @@
 """Waiting for an event in another thread: by blocking the caller's thread, or by awaiting under Trio and asyncio."""
 
 import asyncio
+import os
+import select
 import sys
 import threading
+from collections import deque
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 from spanhook.concurrency.async_library import under_trio
+from spanhook.concurrency.descriptors import Descriptor, has_descriptors
+from spanhook.fork import after_fork
+
+MAX_DESCRIPTORS = 32
+"""How many threads wait by descriptors at once: the application may need the files that the process may have."""
+
+_left = deque(range(MAX_DESCRIPTORS))
+_idle: "deque[DescriptorBell]" = deque()
 
 
 class Bell:
@@ -25,6 +36,55 @@ class Bell:
     async def heard(self, seconds: float) -> bool:
         """Wait until it is rung; returns whether that happened in time. Awaits nothing if the thread may be blocked."""
         return self._rung.acquire(timeout=max(0.0, seconds))
+
+    def put_back(self) -> None:
+        """Nobody waits for it any more."""
+
+
+class DescriptorBell(Bell):
+    """A bell that costs less, for one waiting thread after another.
+
+    Somebody may still ring it for an earlier one, so whoever hears it must look whether it is what it waits for.
+
+    Raises:
+        IndexError: There are enough.
+        OSError: The process may have no more files.
+    """
+
+    def __init__(self) -> None:
+        self._permits, self._idle = [_left.pop()], _idle
+        self._descriptor = Descriptor()
+        polled = select.poll()
+        polled.register(self._descriptor, select.POLLIN)
+        self._poll = polled.poll
+
+    def ring(self) -> None:
+        os.eventfd_write(self._descriptor.number, 1)
+
+    async def heard(self, seconds: float) -> bool:
+        if not self._poll(max(0.0, seconds * 1000.0)):
+            return False
+        with suppress(BlockingIOError):  # a forked child has heard it
+            os.eventfd_read(self._descriptor.number)
+        return True
+
+    def put_back(self) -> None:
+        self._idle.append(self)
+
+    def __del__(self) -> None:
+        _left.extend(self.__dict__.get("_permits", ()))
+
+
+def bell_of_loop() -> Bell:
+    """What a thread waits with, as cheaply as it can, for an event loop that has little left to do once it rings."""
+    try:
+        return _idle.pop()
+    except IndexError:
+        pass
+    if has_descriptors():
+        with suppress(IndexError, OSError):
+            return DescriptorBell()
+    return Bell()
 
 
 class TrioBell(Bell):
@@ -85,3 +145,11 @@ def shielded() -> AbstractContextManager[Any]:
     """A Trio scope in which awaits complete although the task has been cancelled."""
     trio: Any = sys.modules["trio"]
     return trio.CancelScope(shield=True)
+
+
+def _renew() -> None:
+    global _idle
+    _idle = deque()  # those so far are the parent's, too
+
+
+after_fork("bells", _renew)

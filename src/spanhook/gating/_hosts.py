@@ -21,6 +21,7 @@ from spanhook.concurrency import (
     Remote,
     TrioBell,
     Workers,
+    bell_of_loop,
     is_cancellation,
     rest,
     running,
@@ -49,9 +50,9 @@ class Host:
         """How often the cancellation of the call's task has been asked for and not been taken back."""
         return 0
 
-    def bell(self) -> Bell:
-        """What the caller waits with."""
-        return Bell()
+    def bell(self, *, of_loop: bool = False) -> Bell:
+        """What the caller waits with, for a worker or a loop of ours."""
+        return bell_of_loop() if of_loop else Bell()
 
     async def blocking(
         self, view: Operation, limit_ns: int | None, function: Callable[..., Any], args: tuple[Any, ...]
@@ -101,15 +102,7 @@ class Host:
         Raises:
             TimedOut: It took longer than ``limit_ns``.
         """
-
-        async def call(_remote: Remote) -> Any:
-            return await awaitable
-
-        def discard() -> None:
-            if isinstance(awaitable, Coroutine):
-                awaitable.close()
-
-        remote = Remote(call, copy_context(), self.bell(), _name(awaitable), discard)
+        remote = Remote(awaitable, copy_context(), self.bell(of_loop=True), awaitable)
         await self._wait(remote, view, limit_ns, starting=True)
         if remote.error is not None:
             raise remote.error
@@ -141,13 +134,10 @@ class Host:
     ) -> Any:
         """Run an async hook around the rest of the chain, which ``proceed`` runs."""
 
-        async def call(remote: Remote) -> Any:
-            async def call_next() -> Any:
-                return await remote.call_next()
+        async def call() -> Any:
+            return await function(view, _once(remote.call_next))
 
-            return await function(view, _once(call_next))
-
-        remote = Remote(call, copy_context(), self.bell(), _name(function))
+        remote = Remote(call(), copy_context(), self.bell(of_loop=True), function)
         if await self._wait(remote, view, limit_ns, starting=True) == NEXT:
             await proceed(False)
             failure = told = view.error
@@ -155,7 +145,7 @@ class Host:
                 told = asyncio.CancelledError()
             # What nobody waits for any more is ended elsewhere than it began.
             host = self if self is SYNC else host_for(is_async=True)
-            remote.resume(None if failure is not None else view.result, told, host.bell())
+            remote.resume(None if failure is not None else view.result, told, host.bell(of_loop=True))
             await host._wait(remote, view, limit_ns)
             if failure is not None and remote.error is told:
                 raise failure
@@ -172,7 +162,7 @@ class TrioHost(Host):
 
     translates = True
 
-    def bell(self) -> Bell:
+    def bell(self, *, of_loop: bool = False) -> Bell:  # noqa: ARG002
         return TrioBell()
 
     async def _worker(
@@ -195,7 +185,7 @@ class AsyncHost(Host):
 
     moves_async = False
 
-    def bell(self) -> Bell:
+    def bell(self, *, of_loop: bool = False) -> Bell:  # noqa: ARG002
         return AsyncioBell()
 
     def cancelling(self) -> int:
@@ -274,7 +264,3 @@ def _outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> Outcome:
 
 def _seconds(nanoseconds: int | None) -> float | None:
     return None if nanoseconds is None else nanoseconds / 1e9
-
-
-def _name(given: Any) -> str:
-    return getattr(given, "__qualname__", type(given).__qualname__)
