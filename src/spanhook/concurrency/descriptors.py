@@ -7,8 +7,11 @@ free, too. A write to a descriptor lets go of the interpreter's lock first.
 import _thread
 import os
 import select
+from functools import partial
 from types import BuiltinFunctionType
 from typing import Any
+
+from spanhook.concurrency.threads import Dropped
 
 
 class Descriptor:
@@ -21,18 +24,14 @@ class Descriptor:
         OSError: The process may have no more files, or none of this kind.
     """
 
-    __slots__ = ("number",)
+    __slots__ = ("_closing", "number")
 
     def __init__(self) -> None:
-        self.number = -1
         self.number = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._closing = Dropped(partial(os.close, self.number))
 
     def fileno(self) -> int:
         return self.number
-
-    def __del__(self) -> None:
-        if self.number >= 0:
-            os.close(self.number)
 
 
 def has_descriptors() -> bool:

@@ -7,10 +7,12 @@ import sys
 import threading
 from collections import deque
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from typing import Any
 
 from spanhook.concurrency.async_library import under_trio
 from spanhook.concurrency.descriptors import Descriptor, has_descriptors
+from spanhook.concurrency.threads import Dropped
 from spanhook.fork import after_fork
 
 MAX_DESCRIPTORS = 32
@@ -52,7 +54,7 @@ class DescriptorBell(Bell):
     """
 
     def __init__(self) -> None:
-        self._permits, self._idle = [_left.pop()], _idle
+        self._counted, self._idle = Dropped(partial(_left.append, _left.pop())), _idle
         self._descriptor = Descriptor()
         polled = select.poll()
         polled.register(self._descriptor, select.POLLIN)
@@ -70,9 +72,6 @@ class DescriptorBell(Bell):
 
     def put_back(self) -> None:
         self._idle.append(self)
-
-    def __del__(self) -> None:
-        _left.extend(self.__dict__.get("_permits", ()))
 
 
 def bell_of_loop() -> Bell:
