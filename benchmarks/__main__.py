@@ -7,14 +7,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from benchmarks import concurrency, imports, memory, peers, printing, readme, rounds
+from benchmarks import concurrency, imports, memory, paths, peers, printing, readme, rounds
 from benchmarks.counting import counts
 from benchmarks.terminal import machine, some, tell
 from benchmarks.variants import BASE, CONTROL, TOGETHER, USUAL, VARIANTS, Variant, named
 from benchmarks.workloads import CASES, ENDURANCE, Case
 
-_OTHERS = ("concurrency", "memory", "import")
-_QUICK = ("llm", "llm_stream", "tool", "agent", "agent_async", "chat", "stream", "stream_async", "import")
+_OTHERS = ("concurrency", "memory", "import", "path")
+_QUICK = ("llm", "llm_stream", "tool", "agent", "agent_async", "chat", "stream", "stream_async", "import", "path")
 _ROUNDS, _QUICK_ROUNDS = 20, 4
 _REPEATS = 4
 _QUICK_SHARE = 2
@@ -96,6 +96,12 @@ def _remembered(case: Case, options: argparse.Namespace) -> dict[str, Any]:
     return memory.measure(case, options.ops or case.count, options.core)
 
 
+def _visited(name: str) -> dict[str, Any]:
+    """How long the path of one case is."""
+    tell(f"path: {name}")
+    return paths.measure(name)
+
+
 def main(given: Sequence[str] | None = None) -> int:
     options = _arguments(given)
     names = _cases(options)
@@ -110,6 +116,7 @@ def main(given: Sequence[str] | None = None) -> int:
     if "import" in names:
         tell("import")
         document["import"] = imports.measure(_QUICK_IMPORTS if options.quick else _IMPORTS)
+    document["paths"] = {name: _visited(name) for name in (paths.PATHS if "path" in names else ())}
     if options.json:
         print(json.dumps(document, indent=2))
     else:

@@ -1,7 +1,7 @@
 """One variant of one case in a separate process: JSON lines in, JSON lines out.
 
 Commands: ``record`` (the spans of one operation), ``expect`` (spans to replay), ``time``, ``replay``, ``slope``,
-``crowd`` (many at once).
+``crowd`` (many at once), ``visits`` (the functions of one).
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Any
 
 from opentelemetry import context
 
-from benchmarks import peers
+from benchmarks import paths, peers
 from benchmarks.memory import observe
 from benchmarks.providers import Providers, surroundings
 from benchmarks.replay import replay, tell
@@ -67,6 +67,12 @@ class Child:
         else:
             self.operation()
 
+    def visits(self) -> list[paths.Visit]:
+        """What one warm call visits."""
+        for _ in range(paths.WARM):
+            self.once()
+        return paths.visits(self.once)
+
     def crowd(self, count: int) -> Answer:
         """Nanoseconds of CPU and of wall time for ``count`` operations at once, with exporting."""
 
@@ -110,7 +116,7 @@ def main(name: str, variant: Variant, core: int) -> None:
     child = Child(name, variant)
     commands: dict[str, Callable[..., Answer]] = {
         command.__name__: command
-        for command in (child.record, child.expect, child.time, child.replay, child.slope, child.crowd)
+        for command in (child.record, child.expect, child.time, child.replay, child.slope, child.crowd, child.visits)
     }
     if core >= 0 and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})

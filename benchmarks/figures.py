@@ -1,4 +1,4 @@
-"""``python -m benchmarks.figures``: count instructions, compare them with committed figures, and fail on a rise.
+"""``python -m benchmarks.figures``: count instructions and visited files, compare with committed figures, fail if more.
 
 ``--renew`` writes the figures of this version of Python instead. They are exact, so a busy machine changes nothing.
 """
@@ -13,6 +13,7 @@ from typing import Any
 
 from benchmarks import hardware, printing
 from benchmarks.counting import Counts, counts
+from benchmarks.paths import PATHS, counted, traced
 from benchmarks.terminal import machine, some, tell
 from benchmarks.variants import NEEDED, TOGETHER, USUAL, VARIANTS, Variant, named
 from benchmarks.workloads import CASES
@@ -21,10 +22,13 @@ FIGURES = Path(__file__).with_name("figures.json")
 RENEW = "python -m benchmarks.figures --renew"
 TOLERATED = 0.10
 """The share by which a count may rise."""
+_OF_PATHS = ("files", "functions", "returns")
+"""Sorts of counts of ``benchmarks.paths``, which may not rise at all."""
 
 _EVERYWHERE = (*USUAL, "sampler off", "meter")
 _EXACT = {
     "llm": tuple(one.name for one in (*VARIANTS, *TOGETHER) if one.instrumented and one.ready not in NEEDED),
+    "node": ("base", PATHS["node"]),
     "agent": (*_EVERYWHERE, "3 hooks on *", "parent not sampled", "logger", *(variant.name for variant in TOGETHER)),
 }
 _CASES = (
@@ -36,6 +40,7 @@ _CASES = (
     "tool_async",
     "own_tool",
     "own_block",
+    "node",
     "agent",
     "agent_async",
     "chat",
@@ -71,7 +76,7 @@ class Difference:
     @property
     def refused(self) -> bool:
         """Whether the comparison fails because of it."""
-        return self.before is None or self.share > TOLERATED
+        return self.before is None or self.share > (0 if self.sort in _OF_PATHS else TOLERATED)
 
 
 def wanted(only: Sequence[str] = _CASES) -> dict[str, list[Variant]]:
@@ -93,6 +98,17 @@ def differences(found: Mapping[str, Counts], committed: Mapping[str, Counts]) ->
                 yield Difference(case, sort, variant, before, now)
 
 
+def _found(only: Sequence[str]) -> dict[str, Counts]:
+    """Everything that is compared, of these cases."""
+    found = counts(wanted(only))
+    for name in found:
+        if name in PATHS:
+            path = counted(traced(name))
+            lengths = (len(path.files), path.functions, path.returns)
+            found[name] |= {sort: {PATHS[name]: length} for sort, length in zip(_OF_PATHS, lengths, strict=True)}
+    return found
+
+
 def _versions() -> dict[str, str]:
     return machine(_LIBRARIES)["versions"]
 
@@ -105,7 +121,7 @@ def _table(rows: Sequence[Difference]) -> str:
     def figure(value: float | None) -> str:
         if value is None:
             return "none"
-        return f"{value:,.0f}" if value >= 100 else f"{value:.3f}"
+        return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3f}"
 
     heads = ("case", "count", "committed", "now", "change", "variant")
     told = [
@@ -139,14 +155,19 @@ def _compared(found: Mapping[str, Counts], committed: Figures) -> tuple[list[str
     parts = [_changed(_versions(), committed["versions"])]
     if not hardware.given():
         parts.append("The kernel gives no hardware counts here: bytecode instructions alone.")
-    parts.append(f"{len(every)} counts of instructions per operation, {len(every) - len(other)} as committed.")
+    parts.append(f"{len(every)} counts per operation, {len(every) - len(other)} as committed.")
     if other:
         parts.append(_table(sorted(other, key=lambda one: -one.share)))
     if refused:
         new = sum(one.before is None for one in refused)
-        rose = f"{len(refused) - new} rose by more than {TOLERATED:.0%}" if len(refused) > new else ""
-        unknown = f"{new} have no committed figure" if new else ""
-        parts.append(f"{' and '.join(filter(None, (rose, unknown)))}; if that is meant: {RENEW}")
+        longer = sum(one.before is not None and one.sort in _OF_PATHS for one in refused)
+        rose = len(refused) - new - longer
+        told = (
+            f"{rose} rose by more than {TOLERATED:.0%}" if rose else "",
+            f"{longer} of a path rose" if longer else "",
+            f"{new} have no committed figure" if new else "",
+        )
+        parts.append(f"{' and '.join(filter(None, told))}; if that is meant: {RENEW}")
     return [part for part in parts if part], not refused
 
 
@@ -166,7 +187,7 @@ def main(given: Sequence[str] | None = None) -> int:
         print(f"There are no figures for Python {_minor()}, so nothing is compared. To make them: {RENEW}")
         return 0
     tell(f"figures: {', '.join(options.only)}")
-    found = counts(wanted(options.only))
+    found = _found(options.only)
     if not options.renew:
         assert committed is not None
         parts, good = _compared(found, committed)

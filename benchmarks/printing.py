@@ -20,6 +20,8 @@ def tables(document: dict[str, Any]) -> str:
         parts.append(_memory(document["memory"]))
     if document["import"]:
         parts.append(_import(document["import"]))
+    if document["paths"]:
+        parts.append(_paths(document["paths"]))
     return "\n\n".join(parts)
 
 
@@ -111,6 +113,22 @@ def _import(told: dict[str, Any]) -> str:
     ]
     about = "What `import spanhook` adds once OpenTelemetry's own modules are imported; the least of several times."
     return f"## Import\n\n{about}\n\n{table(('import', 'wall ms', 'CPU ms'), rows)}"
+
+
+def _paths(paths: dict[str, Any]) -> str:
+    about = (
+        "Which of spanhook's files and functions a warm call visits, and how often it comes back to a file that it has "
+        "left; the same each time."
+    )
+    told = {name: path for name, path in paths.items() if "skipped" not in path}
+    rows = [
+        (name, str(len(one["files"])), str(one["functions"]), str(one["returns"]), f"{one['about']}; {one['variant']}")
+        for name, one in told.items()
+    ]
+    lists = [f"{name}: {', '.join(path['files'])}" for name, path in told.items()]
+    skipped = [f"{name}: skipped: {path['skipped']}" for name, path in paths.items() if "skipped" in path]
+    counted = table(("case", "files", "functions", "returns", ""), rows)
+    return "\n\n".join(("## Path", about, counted, *lists, *skipped))
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

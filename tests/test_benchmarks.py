@@ -79,6 +79,7 @@ def test_a_case_is_measured_against_control_and_bare_spans() -> None:
         ("tool_async", 1),
         ("own_tool", 1),
         ("own_block", 1),
+        ("node", 1),
         ("agent", 6),
         ("agent_async", 6),
         ("chat", 1),
@@ -121,6 +122,18 @@ def test_concurrent_runs_memory_and_imports_are_measured() -> None:
     assert found["import"]["spanhook_ms"] > 0
 
 
+@pytest.mark.slow
+def test_the_path_of_a_call_is_counted_and_its_files_are_named() -> None:
+    document = measured("--only", "path")
+    assert set(document["paths"]) == {"tool", "stream", "node"}
+    for path in document["paths"].values():
+        assert path["functions"] > len(path["files"]) == len(set(path["files"]))
+        for file in path["files"]:
+            assert (ROOT / "src" / "spanhook" / file).is_file()
+    told = printing.tables(document)
+    assert f"tool: {', '.join(document['paths']['tool']['files'])}" in told
+
+
 def case_of(**overheads: float) -> Any:
     """A case as measured; names with an underscore are peers."""
     variants = {
@@ -141,7 +154,7 @@ def case_of(**overheads: float) -> Any:
 
 def document_of(**cases: Any) -> Any:
     machine = {"python": "CPython", "processor": "x86_64", "versions": {}}
-    return {"machine": machine, "cases": cases, "concurrency": None, "memory": {}, "import": None}
+    return {"machine": machine, "cases": cases, "concurrency": None, "memory": {}, "import": None, "paths": {}}
 
 
 def test_the_readme_table_has_the_cheapest_other_by_name_and_version(tmp_path: Path) -> None:
@@ -175,7 +188,7 @@ def test_a_table_has_no_column_that_says_nothing() -> None:
 def test_the_quick_form_leaves_out_what_takes_long() -> None:
     options = _arguments(["--quick"])
     chosen = _cases(options)
-    assert set(chosen) - set(CASES) == {"import"}
+    assert set(chosen) - set(CASES) == {"import", "path"}
     for name in set(chosen) & set(CASES):
         variants = [variant.name for variant in _variants(options, CASES[name])]
         assert variants == ["control", "base", "3 hooks", "mixed hooks", "1 async hook"]

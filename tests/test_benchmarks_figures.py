@@ -12,10 +12,12 @@ import pytest
 from benchmarks import figures, hardware
 from benchmarks.counting import counts
 from benchmarks.figures import differences, wanted
+from benchmarks.paths import PATHS, Visit, counted
 
 pytestmark = pytest.mark.slow  # figures are of one version of Python, the one that slow tests run on
 
 ROOT = Path(__file__).parent.parent
+LENGTHS = {"files", "functions", "returns"}
 
 
 @pytest.mark.slow
@@ -60,6 +62,12 @@ def test_the_kernel_counts_what_a_process_and_its_threads_do() -> None:
     with hardware.Counter(hardware.TASK_CLOCK) as counter:
         assert counter.of(work) > counter.of(lambda: None) >= 0
         assert counter.read() > 0
+
+
+def test_a_path_has_the_functions_of_spanhook_and_goes_back_to_files_that_were_left() -> None:
+    first, second, other = "spanhook/engine/calls.py", "spanhook/engine/beginning.py", "opentelemetry/trace/span.py"
+    path = [(first, "call"), (second, "begin"), (second, "_hook"), (other, "is_valid"), (second, "begin"), (first, "x")]
+    assert counted(Visit(*visit) for visit in path) == (["engine/calls.py", "engine/beginning.py"], 4, 1)
 
 
 def test_what_the_kernel_does_not_count_is_not_given() -> None:
@@ -115,6 +123,12 @@ def test_a_rise_of_either_count_is_refused_and_so_is_one_without_a_figure() -> N
     assert refused == {("bytecode", "base"): False, ("bytecode", "meter"): True, ("hardware", "base"): True}
 
 
+def test_a_path_may_not_get_longer_at_all() -> None:
+    committed = {"tool": {"files": {"mixed hooks": 28.0}, "returns": {"mixed hooks": 21.0}}}
+    found = {"tool": {"files": {"mixed hooks": 29.0}, "returns": {"mixed hooks": 20.0}}}
+    assert [(one.sort, one.refused) for one in differences(found, committed)] == [("files", True), ("returns", False)]
+
+
 def test_hardware_counts_without_committed_ones_are_not_compared() -> None:
     found = {"llm": {"bytecode": {"base": 900.0}, "hardware": {"base": 9.0}}}
     assert [one.sort for one in differences(found, {"llm": {"bytecode": {"base": 1_000.0}}})] == ["bytecode"]
@@ -123,5 +137,7 @@ def test_hardware_counts_without_committed_ones_are_not_compared() -> None:
 def test_figures_are_of_cases_and_variants_that_there_are() -> None:
     for of_one_python in json.loads(figures.FIGURES.read_text()).values():
         for case, sorts in of_one_python["counts"].items():
-            for by_variant in sorts.values():
-                assert set(by_variant) == {variant.name for variant in wanted([case])[case]}
+            assert LENGTHS & set(sorts) == (LENGTHS if case in PATHS else set())
+            for sort, by_variant in sorts.items():
+                measured = {PATHS[case]} if sort in LENGTHS else {variant.name for variant in wanted([case])[case]}
+                assert set(by_variant) == measured

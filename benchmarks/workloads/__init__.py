@@ -105,6 +105,9 @@ _CASES = (
         steps=True,
     ),
     Case(
+        name="node", about="LangGraph graph of one node", make="agents:node", needs="langgraph", count=100, steps=True
+    ),
+    Case(
         name="openai_agents",
         about="OpenAI Agents SDK run, 3 LLM and 2 tool calls",
         make="openai_agents:arun",
