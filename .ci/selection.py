@@ -49,6 +49,7 @@ RULES = {
     r"docs/semconv/.+|docs/spanhook\.schema\.json": "slow slow-commands slow-libraries oldest python-*",
     r"README\.md|docs/.+\.md": "oldest python-*",  # the Python in it is run
     r"(examples|benchmarks)/.+": "slow slow-commands",
+    r"docs/pictures/operation\.svg": "slow",
     r"docs/pictures/.+|docs/site\.py|mkdocs\.yml": "",
     r"(CHANGELOG|SECURITY)\.md|LICENSE|\.gitignore|\.pre-commit-config\.yaml|\.github/.+": "",
 }

@@ -12,7 +12,8 @@ import pytest
 from benchmarks import figures, hardware
 from benchmarks.counting import counts
 from benchmarks.figures import differences, wanted
-from benchmarks.paths import PATHS, Visit, counted
+from benchmarks.paths import PATHS, Visit, counted, traced
+from docs.pictures import operation
 
 pytestmark = pytest.mark.slow  # figures are of one version of Python, the one that slow tests run on
 
@@ -68,6 +69,16 @@ def test_a_path_has_the_functions_of_spanhook_and_goes_back_to_files_that_were_l
     first, second, other = "spanhook/engine/calls.py", "spanhook/engine/beginning.py", "opentelemetry/trace/span.py"
     path = [(first, "call"), (second, "begin"), (second, "_hook"), (other, "is_valid"), (second, "begin"), (first, "x")]
     assert counted(Visit(*visit) for visit in path) == (["engine/calls.py", "engine/beginning.py"], 4, 1)
+
+
+def test_the_picture_of_one_operation_shows_what_is_visited() -> None:
+    drawn = operation.picture(traced(operation.CASE))
+    assert operation.TARGET.read_text() == drawn, f"if that is meant: {operation.COMMAND}"
+
+
+def test_a_picture_without_a_step_is_not_drawn() -> None:
+    with pytest.raises(ValueError, match="steps begin with"):
+        operation.picture([Visit("spanhook/engine/calls.py", "call")])
 
 
 def test_what_the_kernel_does_not_count_is_not_given() -> None:

@@ -3,6 +3,7 @@
 A Python block starts with the name of its file; the blocks of one file in one document are one module.
 """
 
+import ast
 import asyncio
 import importlib
 import logging
@@ -20,6 +21,7 @@ from xml.etree import ElementTree as ET
 
 import click
 import pytest
+from docs.pictures import operation
 from langchain_core.messages import HumanMessage
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
@@ -504,6 +506,40 @@ def exists(name: str) -> bool:
 @each([*DOCUMENTS])
 def test_every_name_exists(document: str) -> None:
     assert [name for name in _NAME.findall(PROSE[document]) if not exists(name)] == []
+
+
+ENGINE = "docs/one-operation.md"
+
+
+def defined(file: Path) -> set[str]:
+    """The functions and classes of a file, and the methods of its classes as ``Class.method``."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            found |= {f"{node.name}.{inner}" for inner in (getattr(one, "name", "") for one in node.body) if inner}
+    return found
+
+
+def test_every_function_of_the_way_through_the_engine_is_where_the_page_says() -> None:
+    source = ROOT / "src" / "spanhook"
+    of_file = {
+        path.relative_to(source).as_posix(): defined(path)
+        for path in source.rglob("*.py")
+        if path.parent == source or path.parent.name in ("concurrency", "engine", "gating", "model", "telemetry")
+    }
+    anywhere = set[str]().union(*of_file.values(), ["finally", "try"])
+    steps: list[str] = []
+    for line in PROSE[ENGINE].splitlines():
+        names = [code for code in _CODE.findall(line) if re.fullmatch(r"[\w./]+", code)]
+        if line.startswith("| ") and names:
+            function, file, *names = names
+            assert function in of_file[file], f"{file} has no {function}"
+            steps.append(line.split("|")[1].strip())
+        missing = [name for name in names if name not in anywhere and not (ROOT / name).is_file()]
+        assert missing == [], line
+    assert steps == list(operation.STEPS.values())
 
 
 def coded(document: str) -> set[str]:

@@ -1,10 +1,10 @@
-"""The pictures that README opens with: ``python -m docs.pictures console dashboard``, or one of them."""
+"""The pictures of README and docs: ``python -m docs.pictures console dashboard operation``, or some of them."""
 
 import sys
 
-from docs.pictures import console, dashboard
+from docs.pictures import console, dashboard, operation
 
-PICTURES = {"console": console.draw, "dashboard": dashboard.draw}
+PICTURES = {"console": console.draw, "dashboard": dashboard.draw, "operation": operation.draw}
 
 for name in sys.argv[1:] or PICTURES:
     if name not in PICTURES:
