@@ -123,5 +123,7 @@ def test_versions_of_one_moment_are_those_of_its_beginning(folder: Path, asked: 
         install(folder, "2.0")
         settle(folder, 2)
         assert version(NAME) == "1.0"
+        with one_moment():
+            assert version(NAME) == "1.0"
     assert version(NAME) == "2.0"
     assert asked.names == [NAME] * 2

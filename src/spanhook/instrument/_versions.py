@@ -47,9 +47,12 @@ def is_within(wanted: str, found: str) -> bool:
 
 @contextmanager
 def one_moment() -> Generator[None]:
-    """Versions that the block asks for are those of now: the folders are looked at once, not for each of them."""
+    """Versions that the block asks for are those of now: the folders are looked at once, not for each of them.
+
+    A block inside of another is of the same moment.
+    """
     before = _moment.seen
-    _moment.seen = (_folders(),)
+    _moment.seen = before or (_folders(),)
     try:
         yield
     finally:

@@ -11,15 +11,19 @@ import logging
 import os
 import ssl
 import sys
+import time
 from collections import deque
 from importlib import metadata
 from typing import Any
 from urllib import request
 
 from spanhook.cli.conformance.matrix import Row, quick_rows, rows
+from spanhook.instrument import one_moment
 
 STARTING = 3.0
 """How many times longer than other checks the library's import may take, and the first check of a process."""
+SLACK = 1.1
+"""How many times longer a check may take at most, because noting the start of each takes longer than many checks."""
 GARBAGE = 100_000
 """How many new objects lead to a collection of garbage in the middle of a row."""
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -39,7 +43,7 @@ def main(library: str, part: str, quick: str, first: str, patience: str, channel
     sys.addaudithook(_only_loopback)
     prepare()
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # it reports refused tasks that LangChain leaves behind
-    with os.fdopen(int(channel), "w") as told:
+    with one_moment(), os.fdopen(int(channel), "w") as told:
 
         def tell(**what: Any) -> None:
             told.write(json.dumps(what) + "\n")
@@ -53,10 +57,12 @@ def main(library: str, part: str, quick: str, first: str, patience: str, channel
             rows=[(row.subject, row.way, row.note, list(row.checks)) for row in found],
             wanted=len(wanted),
             every=len(every),
+            at=int(first),
+            said=_said(),
         )
         checks = [deque(row.checks.values()) for row in reversed(found)]
         del every, wanted, found  # what the checks of a row remember goes with the last of them
-        number = 0
+        number, watch = 0, Watch(int(first), float(patience))
         while checks:
             row = checks.pop()
             if number + len(row) > int(first):
@@ -64,11 +70,9 @@ def main(library: str, part: str, quick: str, first: str, patience: str, channel
             while row:
                 check = row.popleft()
                 if number >= int(first):
-                    tell(at=number, said=os.lseek(2, 0, os.SEEK_CUR))
-                    faulthandler.dump_traceback_later(patience_for(number, int(first), float(patience)), exit=True)
+                    watch.starts(number)
                     cell = check()
-                    faulthandler.cancel_dump_traceback_later()
-                    tell(state=cell.state, why=cell.why)
+                    tell(state=cell.state, why=cell.why, said=_said())
                 number += 1
         tell(end=True, seconds=sum(os.times()[:4]))
     os._exit(0)  # whatever libraries still wait for
@@ -90,6 +94,31 @@ def prepare() -> None:
 def patience_for(number: int, first: int, patience: float) -> float:
     """The seconds that a check may take: the first of a process may start a server."""
     return STARTING * patience if number == first else patience
+
+
+class Watch:
+    """Ends the process if a check takes too long.
+
+    Args:
+        first: The first check of the process.
+        patience: Seconds that another one may take.
+    """
+
+    def __init__(self, first: int, patience: float) -> None:
+        self._first, self._patience, self._until = first, patience, 0.0
+
+    def starts(self, number: int) -> None:
+        """A check starts."""
+        now = time.monotonic()
+        if now >= self._until:
+            patience = patience_for(number, self._first, self._patience)
+            faulthandler.dump_traceback_later(SLACK * patience, exit=True)
+            self._until = now if number == self._first else now + (SLACK - 1) * patience
+
+
+def _said() -> int:
+    """How much the process has written so far."""
+    return os.lseek(2, 0, os.SEEK_CUR)
 
 
 def _shelve() -> None:

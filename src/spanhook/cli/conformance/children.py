@@ -125,14 +125,13 @@ class Child:
     def _take(self, told: dict[str, Any]) -> None:
         patience = patience_for(told.get("at", -1), self._first, self._patience)
         self.deadline = time.monotonic() + patience + GRACE
+        self._said = told.get("said", 0)  # output from here on belongs to the next check
         if "rows" in told and not self.lines:
             self.wanted, self.every = told["wanted"], told["every"]
             for subject, way, note, columns in told["rows"]:
                 line = Line(self.library.name, self.library.version, subject, way, note)
                 self.lines.append(line)
                 self._places += [(line, column) for column in columns]
-        elif "at" in told:
-            self._said = told["said"]  # output from here on belongs to this check
         elif "state" in told:
             self._fill(Cell(told["state"], told["why"]))
         elif "end" in told:
