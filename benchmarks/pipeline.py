@@ -1,6 +1,7 @@
 """What the telemetry pipeline costs, from operations to the collector, in items per CPU second and beside a control.
 
-Run it as ``python -m benchmarks.pipeline``. Exporter and collector need what ``.ci/tools otelcol`` builds. CPU seconds
+Run it as ``python -m benchmarks.pipeline``. Exporter and collector need what ``.ci/tools otelcol`` builds; if
+SPANHOOK_CI_OPTIMIZED is not set for that, the collector takes up to twice the CPU time of a published one. CPU seconds
 are those of the measured process, so that a busy machine changes little; progress goes to standard error.
 """
 
