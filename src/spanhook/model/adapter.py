@@ -98,12 +98,13 @@ class Adapter:
     """What calls of one sort are, how they are read and, if a hook asks for it, changed.
 
     Attributes:
-        kind: The kind of operation.
+        kind: The kind of operation; docs/hooks.md says what comes from each, and what hooks may do to it.
         start: Attributes known before the call; ``None`` means "this is no operation, pass through".
         watch: What ``start`` depends on, as a hashable value: calls with equal values are described once. ``None`` for
             a call that is not like others.
         vary: Adds start attributes that ``watch`` does not cover; returns whether any may have to be made encodable.
-        layer: Which library's view of the operation this is, e.g. ``langchain``; see ``transport_of``.
+        layer: Which library's view of the operation this is, e.g. ``langchain``: the declaration's ``layer``, and what
+            follows a dot if it has several; see ``transport_of``.
         span_kind: The kind of its spans.
         verb: What span names begin with, and the ``gen_ai.operation.name`` if the conventions have it; if empty, the
             kind's word in ``OPERATION_NAMES``.

@@ -29,10 +29,14 @@ class Editing:
     """How a call is changed before it is made, and its outcome as hooks decide.
 
     Attributes:
-        rewrite: New ``(args, kwargs)`` for a ``Change``; ``None`` if the library's call cannot be rewritten.
+        rewrite: New ``(args, kwargs)`` for a ``Change``; ``None`` if the library's call cannot be rewritten. Messages
+            are as the hook gave them: with ``parts``, or in the library's own form. What was asked for must be in the
+            request of the new call.
         takes: The fields of a ``Change`` that ``rewrite`` supports; it is never given others.
         bare_model: How a request reads that a hook gave another model, if the name says more than the model.
-        answer: The library's own result for a value that a hook answered with.
+        answer: What the function returns, once awaited, for a value that a hook answered with: a stream if this call
+            returns one, asynchronous if the call's is. For a generator function, the whole result; see
+            ``Streaming.answer_chunks``.
         amend: ``answer`` for a value that replaces a result, which comes first, if it depends on that.
         announce: Makes a call that a hook answered by the library's own code, with the answer in place of what its body
             does, so that the library tells its listeners, such as callbacks, of it. Given the call, its result and

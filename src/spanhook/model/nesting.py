@@ -18,7 +18,7 @@ class Nesting:
     """How a call recognizes its request in calls inside it.
 
     Attributes:
-        role: Whether it is a framework's view, or the call of a client.
+        role: Whether it is a framework's view of a model or tool, the call of a client, or both.
         carries: What identifies the request in its transport: the last text of each prompt, or arguments.
         goes_on: Whether calls on this instance may continue in another of its methods; unset if they always may. What
             such a call carries is noted before the gates run, which takes time in proportion to its length.

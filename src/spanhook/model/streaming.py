@@ -119,9 +119,10 @@ class Streaming:
     """How results that are streams are read.
 
     Attributes:
-        chunks: Makes the ``Chunks`` of a stream; ``None`` if those of the ``body`` are all there are.
+        chunks: Makes the ``Chunks`` of a stream, from its call; ``None`` if those of the ``body`` are all there are.
         stream_of: ``"sync"``, ``"async"`` or ``""``: which kind of stream a result is, if not every result is one.
-        answer_chunks: The library's own chunks for a value that a hook answered with instead of a stream.
+        answer_chunks: The library's own chunks for a value that a hook gave: as the answer of a generator function, or
+            in place of a stream that was held back. The stream of another function is answered by ``Editing.answer``.
         hands_out: For a library that returns an object of its own at once, in which the call begins when its stream is
             read: makes what hands it out, of the function and its call; see ``HandsOut``.
         texts: How the text in a stream's chunks is read and rewritten as they pass; ``None`` if a stream must be held
