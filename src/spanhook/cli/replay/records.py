@@ -122,7 +122,7 @@ class Replayed(Record):
         return super().model
 
 
-_ERROR, _PARENT, _AGENT = (vars(Record)[name] for name in ("error", "parent", "agent"))
+_ERROR, _PARENT, _AGENT = (getattr(Record, name) for name in ("error", "parent", "agent"))
 """The slots."""
 
 
