@@ -36,7 +36,7 @@ def _fault(op: Record) -> str:
     """Why the result is an error, although nothing was raised."""
     assert op.adapter.reading.fault is not None
     try:
-        return op.adapter.reading.fault(op.result)
+        return op.adapter.reading.fault(op.whole)
     except Exception as error:
         internal.report("extract.fault", error)
         return ""

@@ -261,7 +261,7 @@ class View:
         return self._record.args, self._record.kwargs
 
     def _outcome(self) -> tuple[Any, BaseException | None]:
-        return self._record.result, self._record.error
+        return self._record.whole, self._record.error
 
     def _reread(self) -> None:
         """Discard what was read and may have changed since: the outcome, and a rewritten call."""

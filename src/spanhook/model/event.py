@@ -58,7 +58,9 @@ class Event(Operation):
         if phase == "pre":
             self._status, self._ended = "", _NOTHING_YET
         else:
-            self._status, self._ended = record.status, (held(record._result), record.error)
+            answered = record.short_circuited or record.replaced
+            result = record.whole if answered else record._result
+            self._status, self._ended = record.status, (held(result), record.error)
 
     # ----------------------------------------------------------------- what has happened
 

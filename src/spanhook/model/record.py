@@ -7,8 +7,9 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from spanhook import semconv
+from spanhook.diagnostics import internal
 from spanhook.model._clock import clock
-from spanhook.model._later import Later
+from spanhook.model._later import Later, resolved
 from spanhook.model._rewriting import Rewritten
 from spanhook.model._state import State
 from spanhook.model.arguments import Attributes
@@ -104,6 +105,40 @@ class Record(State):
     @result.setter
     def result(self, result: Any) -> None:
         self._result = result
+
+    @property
+    def whole(self) -> Any:
+        """The result as hooks read it: a stream of a hook's answer reads as what its chunks add up to."""
+        result = self.result
+        if not self.adapter.may_stream or not (self.short_circuited or self.replaced):
+            return result
+        known = self.stream.answered
+        if known is None or known[0] is not result:
+            known = self.own_stream().answered = result, self._added_up(result)
+        return known[1]
+
+    def _added_up(self, result: Any) -> Any:
+        """What a stream of a hook's answer adds up to; the result itself if it is no stream, or cannot be added up."""
+        streaming, call = self.adapter.streaming, (self.instance, self.args, self.kwargs)
+        try:
+            if streaming is None or streaming.stream_of is None:
+                return result
+            if not (streamed := streaming.stream_of(result)) and self.adapter.reading.output(result):
+                return result
+            body = None if streaming.body is None else streaming.body(*call, result)
+            if body is not None:  # also of what has come as a whole, such as bytes
+                chunks, pieces = body.chunks, body.answer(self.answer)
+            elif streamed and streaming.chunks is not None and streaming.answer_chunks is not None:
+                chunks, pieces = streaming.chunks(*call), streaming.answer_chunks(*call, self.answer)
+            else:
+                return result
+            chunks.keep = True
+            for piece in pieces:
+                chunks.add(piece)
+            return resolved(chunks.result())
+        except Exception as error:
+            internal.report("extract.chunks", error)
+            return result
 
     # ----------------------------------------------------------------- what it used
 

@@ -24,6 +24,7 @@ class StreamState:
     | ``first_chunk_ns``, ``later_chunks_ns``: when chunks came; later ones if recorded | the reading | per chunk |
     | ``windowed``: what showed hooks its text first, other than the stream itself | a stream inside it | per chunk |
     | ``reworded``: hooks have rewritten text of it | the window | per chunk |
+    | ``answered``: the stream of a hook's answer, and what it adds up to | its first reader | after the call |
     | ``mark``: the id of its content, which shows whether a result belongs to another call | the reading | at its end |
 
     Times are in nanoseconds on the monotonic clock, 0 before.
@@ -36,6 +37,7 @@ class StreamState:
     later_chunks_ns: "array[int] | None" = None
     windowed: Any = None
     reworded = False
+    answered: tuple[Any, Any] | None = None
     mark: Any = None
 
 

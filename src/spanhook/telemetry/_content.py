@@ -42,7 +42,7 @@ def captured(op: Record) -> dict[str, Any]:
 
 
 def _response(op: Record) -> Response:
-    return Response(op.adapter.reading.output(op.result) if op.result is not None else ())
+    return Response(op.adapter.reading.output(op.whole) if op.result is not None else ())
 
 
 def as_text(found: dict[str, Any]) -> dict[str, Any]:

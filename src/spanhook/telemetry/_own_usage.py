@@ -137,7 +137,7 @@ def _marks(op: Record) -> set[Any]:
     mark = op.stream.mark
     if mark is None and op.adapter.reading.mark is not None:
         try:
-            mark = op.adapter.reading.mark(op.result)
+            mark = op.adapter.reading.mark(op.whole)
         except Exception as error:
             internal.report("extract.mark", error)
     return {mark, (op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_ID)} - {None}

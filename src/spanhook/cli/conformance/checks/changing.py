@@ -75,16 +75,17 @@ _REWRITES: dict[str, Callable[[Way, Operation], None]] = {
 
 
 def answered(way: Way) -> Cell:
-    """If a hook answers in place of the call, the body does not run, and the caller gets the answer."""
+    """If a hook answers in place of the call, the body does not run; hooks after it and the caller get the answer."""
     answer = ANSWER if way.subject.said else way.subject.answer
     if answer is None or way.name in way.subject.blocks:
         return NONE
-    hooks, body = Hooks(), Body()
+    hooks, body, read = Hooks(), Body(), list[str]()
 
     @hooks.before(way.subject.kind, timeout=PATIENCE, name="answer")
     def respond(op: Operation) -> None:
         op.respond(answer)
 
+    hooks.after(way.subject.kind, timeout=PATIENCE, name="read")(lambda op: read.append(op.response.text))
     call = way.take(way.subject.make(body))
     with recorder(hooks) as seen:
         result = repr(settle(call()))
@@ -94,6 +95,8 @@ def answered(way: Way) -> Cell:
         return Cell(NOT_GATED)
     if str(answer) not in result:
         raise Wrong("a hook answered, and the caller did not get the answer")
+    if way.subject.kind == "llm.call" and not all(str(answer) in text for text in read):
+        raise Wrong("a hook answered, and hooks after the call could not read the answer")
     _expect_recorded(way, seen, "answered")
     return Cell(OK)
 
@@ -104,7 +107,9 @@ def held(way: Way) -> Cell:
     if not subject.said:
         return Cell(NOT_GATED) if subject.kind == "agent.invoke" and way.name in STREAMED else NONE
     hooks, body = Hooks(), Body()
+    read: list[str] = []
     hooks.after(subject.kind, stream="buffer", priority=50, timeout=PATIENCE, name="replace")(_replace)
+    hooks.after(subject.kind, timeout=PATIENCE, name="read")(lambda op: read.append(op.response.text))
     call = way.take(subject.make(body))
     with recorder(hooks) as seen:
         result = repr(settle(call()))
@@ -112,6 +117,8 @@ def held(way: Way) -> Cell:
         raise Wrong(f"a hook replaced the output, and the caller got {' '.join(leaked)!r}")
     if ANSWER not in result:
         raise Wrong("a hook replaced the output, and the caller did not get the replacement")
+    if subject.kind == "llm.call" and not all(ANSWER in text for text in read):
+        raise Wrong("a hook replaced the output, and the hooks that follow could not read the replacement")
     _expect_recorded(way, seen, "replaced the output")
     return Cell(OK)
 
