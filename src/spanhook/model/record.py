@@ -123,7 +123,7 @@ class Record(State):
         try:
             if streaming is None or streaming.stream_of is None:
                 return result
-            if not (streamed := streaming.stream_of(result)) and self.adapter.reading.output(result):
+            if not (streamed := streaming.stream_of(result)) and self._is_readable(result):
                 return result
             body = None if streaming.body is None else streaming.body(*call, result)
             if body is not None:  # also of what has come as a whole, such as bytes
@@ -139,6 +139,13 @@ class Record(State):
         except Exception as error:
             internal.report("extract.chunks", error)
             return result
+
+    def _is_readable(self, result: Any) -> bool:
+        """Whether hooks can read a result as it is: it has messages, and no body that is still to be read."""
+        try:
+            return bool(self.adapter.reading.output(result))
+        except Exception:  # such as of a body that is read once
+            return False
 
     # ----------------------------------------------------------------- what it used
 

@@ -69,7 +69,9 @@ class _Invoked(InvokedTransport):
         return fields_of(getattr(raw, "told", None)) if "ResponseMetadata" in told else told
 
     def stream_of(self, result: Any) -> str:
-        return "async" if isinstance(fields_of(result).get("body"), (AioEventStream, *_BODIES)) else ""
+        body = fields_of(result).get("body")
+        is_given = getattr(getattr(body, "_raw_stream", None), "told", None) is not None  # a hook's, which is known
+        return "async" if isinstance(body, (AioEventStream, *_BODIES)) and not is_given else ""
 
     def content(self, args: Args, kwargs: Kwargs, result: Any) -> Content | None:
         return _Parts(result, "body") if self.is_streamed(args, kwargs) else _ModelBody(result)

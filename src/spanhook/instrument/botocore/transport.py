@@ -143,7 +143,9 @@ class InvokedTransport(BotocoreTransport):
         return fields_of(getattr(body, "told", None)) if "ResponseMetadata" in told else told
 
     def stream_of(self, result: Any) -> str:
-        return "sync" if isinstance(fields_of(result).get("body"), EventStream | StreamingBody) else ""
+        body = fields_of(result).get("body")
+        is_given = isinstance(body, GivenBody)  # whose content is known
+        return "sync" if isinstance(body, EventStream | StreamingBody) and not is_given else ""
 
     def content(self, args: Args, kwargs: Kwargs, result: Any) -> Content | None:
         return Parts(result, "body") if self.is_streamed(args, kwargs) else ModelBody(result)
