@@ -755,3 +755,44 @@ def test_fifty_streams_at_once(server: OpenAIServer) -> None:
         run(server, main)
     assert [op.status for op in seen.operations] == ["success"] * 50
     assert {op.usage.output_tokens for op in seen.operations} == {5}
+
+
+# ----------------------------------------------------------------------------------------- what hooks read of answers
+
+
+@pytest.mark.every_value
+@pytest.mark.parametrize("raw", [False, True], ids=["stream", "raw"])
+@pytest.mark.parametrize("answers", ["before", "after"])
+@pytest.mark.every_combination
+def test_hooks_after_the_call_read_the_answer_of_a_hook(answers: str, raw: bool, server: OpenAIServer) -> None:
+    hooks, read = Hooks(), list[tuple[str, str]]()
+    if answers == "before":
+        hooks.before("llm.call")(lambda op: op.respond("my answer"))
+    else:
+        hooks.after("llm.call", stream="buffer", priority=10)(lambda op: op.respond("my answer"))
+
+    @hooks.after("llm.call", priority=20)
+    def look(op: Operation) -> None:
+        read.append((op.response.text, op.result.choices[0].message.content))
+
+    with recorder(hooks) as seen, sync_client(server.url) as client:
+        completions = client.chat.completions
+        create = completions.with_raw_response.create if raw else completions.create
+        stream: Any = create(**CHAT, stream=True)
+        said = "".join(one.choices[0].delta.content or "" for one in (stream.parse() if raw else stream) if one.choices)
+    assert said == "my answer"
+    assert read == [("my answer", "my answer")]
+    assert [op.response.text for op in seen.operations] == ["my answer"]
+
+
+def test_a_gate_after_the_call_refuses_an_answered_stream(server: OpenAIServer) -> None:
+    hooks = Hooks()
+    hooks.before("llm.call")(lambda op: op.respond("the secret is 42"))
+
+    @hooks.after("llm.call")
+    def refuse(op: Operation) -> None:
+        if "secret" in op.response.text:
+            raise Reject("no secrets")
+
+    with recorder(hooks), sync_client(server.url) as client, pytest.raises(Reject):
+        client.chat.completions.create(**CHAT, stream=True)

@@ -85,7 +85,7 @@ def answered(way: Way) -> Cell:
     def respond(op: Operation) -> None:
         op.respond(answer)
 
-    hooks.after(way.subject.kind, timeout=PATIENCE, name="read")(lambda op: read.append(op.response.text))
+    hooks.after(way.subject.kind, timeout=PATIENCE, name="read")(partial(_read, read))
     call = way.take(way.subject.make(body))
     with recorder(hooks) as seen:
         result = repr(settle(call()))
@@ -109,7 +109,7 @@ def held(way: Way) -> Cell:
     hooks, body = Hooks(), Body()
     read: list[str] = []
     hooks.after(subject.kind, stream="buffer", priority=50, timeout=PATIENCE, name="replace")(_replace)
-    hooks.after(subject.kind, timeout=PATIENCE, name="read")(lambda op: read.append(op.response.text))
+    hooks.after(subject.kind, timeout=PATIENCE, name="read")(partial(_read, read))
     call = way.take(subject.make(body))
     with recorder(hooks) as seen:
         result = repr(settle(call()))
@@ -127,6 +127,10 @@ def _expect_recorded(way: Way, seen: Recorder, did: str) -> None:
     told = {decision.decision for op in operations_of(way, seen) for decision in op.decisions}
     if told != {"replace"}:
         raise Wrong(f"a hook {did}, and this was recorded as {', '.join(sorted(told)) or 'nothing'}")
+
+
+def _read(read: list[str], op: Operation) -> None:
+    read.append(op.response.text)
 
 
 def _replace(op: Operation) -> None:
