@@ -187,7 +187,8 @@ def _adapter(kind: str) -> Adapter:
 def rebuilt(span: RecordedSpan, content: Content, parent: Record | None, *, foreign: bool, orphan: bool) -> Replayed:
     """The operation of a span as it began."""
     told = {name: value for name, value in span.attributes.items() if name not in _CONTENT}
-    op = Replayed(_adapter(content.kind), told, content, (), {}, parent, NOBODY, Context(), span.start_ns)
+    around = cast("Replayed | None", parent)
+    op = Replayed(_adapter(content.kind), told, content, (), {}, around, NOBODY, Context(), span.start_ns)
     op.content, op.foreign, op.orphan = content, foreign, orphan
     op.coverage = "best_effort" if foreign else "enforced"
     op.span = NonRecordingSpan(
