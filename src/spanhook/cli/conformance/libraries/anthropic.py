@@ -35,13 +35,6 @@ def counting_into(body: Body) -> str:
     return _server().url_for(Line(body, _tokens))
 
 
-@cache
-def _connections() -> tuple[Any, Any]:
-    """What all clients send by, which takes longer to make than they do; it keeps no connection."""
-    given: dict[str, Any] = {"verify": NO_CERTIFICATES, "limits": _ONCE}
-    return DefaultHttpxClient(**given), DefaultAsyncHttpxClient(**given)
-
-
 @dataclass
 class Clients:
     """One client of each kind, created before anything is instrumented."""
@@ -52,8 +45,10 @@ class Clients:
     @classmethod
     def of(cls, body: Body) -> "Clients":
         given: dict[str, Any] = {"base_url": counting_into(body), "api_key": "test", "max_retries": 0}
-        sync, later = _connections()
-        return cls(Anthropic(http_client=sync, **given), AsyncAnthropic(http_client=later, **given))
+        return cls(
+            Anthropic(http_client=DefaultHttpxClient(verify=NO_CERTIFICATES, limits=_ONCE), **given),
+            AsyncAnthropic(http_client=DefaultAsyncHttpxClient(verify=NO_CERTIFICATES, limits=_ONCE), **given),
+        )
 
 
 def _use(way: Way) -> Use:

@@ -29,13 +29,6 @@ def _server() -> GroqServer:
     return GroqServer().__enter__()
 
 
-@cache
-def _connections() -> tuple[Any, Any]:
-    """What all clients send by, which takes longer to make than they do; it keeps no connection."""
-    given: dict[str, Any] = {"verify": NO_CERTIFICATES, "limits": _ONCE}
-    return DefaultHttpxClient(**given), DefaultAsyncHttpxClient(**given)
-
-
 @dataclass
 class Clients:
     """One client of each kind, created before anything is instrumented."""
@@ -47,8 +40,10 @@ class Clients:
     def of(cls, body: Body) -> "Clients":
         url = _server().url_for(Line(body, _tokens))
         given: dict[str, Any] = {"base_url": url, "api_key": "test", "max_retries": 0}
-        sync, later = _connections()
-        return cls(Groq(http_client=sync, **given), AsyncGroq(http_client=later, **given))
+        return cls(
+            Groq(http_client=DefaultHttpxClient(verify=NO_CERTIFICATES, limits=_ONCE), **given),
+            AsyncGroq(http_client=DefaultAsyncHttpxClient(verify=NO_CERTIFICATES, limits=_ONCE), **given),
+        )
 
 
 def _use(way: Way) -> Use:

@@ -51,9 +51,7 @@ def serving(line: Line) -> str:
     return _server().url_for(line)
 
 
-@cache
 def connections() -> dict[str, Any]:
-    """What all clients send by, which takes longer to make than they do; it keeps no connection."""
     return {
         "http_client": DefaultHttpxClient(verify=NO_CERTIFICATES, limits=_ONCE),
         "http_async_client": DefaultAsyncHttpxClient(verify=NO_CERTIFICATES, limits=_ONCE),
