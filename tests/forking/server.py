@@ -38,7 +38,10 @@ _statuses: dict[int, int] = {}
 
 def _reap(*_: object) -> None:
     while _statuses:
-        pid, status = os.waitpid(-1, os.WNOHANG)
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:  # this signal came while the one before it was handled, which has the last child
+            return
         if pid == 0:
             return
         written = _statuses.pop(pid)
