@@ -44,6 +44,6 @@ def test_what_is_written_is_read_there_and_nowhere_else() -> None:
 
 @pytest.mark.parametrize(("part", "name"), [(NO_STREAM, "streamed"), (NO_CALLS, "transported"), (NOT_LOOKING, "later")])
 def test_what_stands_in_for_a_part_cannot_be_written(part: Any, name: str) -> None:
-    with pytest.raises(AttributeError, match=f"makes the part to write {name} into"):
+    with pytest.raises(AttributeError, match=f"{name} belongs to a part of the record that has not been made"):
         setattr(part, name, True)
     assert not getattr(part, name)

@@ -23,13 +23,13 @@ _unfinished: set[Record] = set()
 collector would otherwise close the hooks before it notifies anybody."""
 
 
-State = Literal["lazy", "flowing", "holding", "releasing", "refused", "passing"]
+TrackState = Literal["lazy", "flowing", "holding", "releasing", "refused", "passing"]
 """What a stream is doing; see ``Track``."""
 
-ENDED: frozenset[State] = frozenset(("releasing", "refused", "passing"))
+ENDED: frozenset[TrackState] = frozenset(("releasing", "refused", "passing"))
 """States in which the operation has ended, or there is none."""
 
-ANSWERED: frozenset[State] = frozenset(("releasing", "refused"))
+ANSWERED: frozenset[TrackState] = frozenset(("releasing", "refused"))
 """States in which the source is not stepped any more: hooks have refused, answered or seen all of it."""
 
 
@@ -51,7 +51,7 @@ class Ending:
     def __init__(self, *, is_async: bool) -> None:
         self.is_async = is_async
         self.op: Record | None = None
-        self.state: State = "lazy"
+        self.state: TrackState = "lazy"
         self.hand: Callable[[], Any] = int
         self.brief: Callable[[Any], bool] | None = None
         self._ends = count()

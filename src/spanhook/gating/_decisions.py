@@ -169,7 +169,7 @@ class Verdicts:
             return False
         if value is op.result:
             return True
-        return value is view.result and alike(value, op.whole)
+        return view._is_result(value) and alike(value, op.whole)
 
     def left(self, bound: Bound, error: BaseException, failure: BaseException | None, spent: int) -> None:
         """An around hook has raised after the call."""

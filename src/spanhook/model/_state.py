@@ -74,7 +74,7 @@ class State(End):
         fault, status, phase: The outcome; ``fault`` says why a result is an error although nothing was raised.
         withheld, spilt: Output through other channels, such as callbacks, held until hooks have decided; and whether
             some of it could not be held.
-        told_error: What a listener raised that the library told of an answer which took the call's place.
+        told_error: What a listener of the library raised when it was notified of a hook's answer.
         pending: Of a root, operations inside it that the reaper may have to end before it reports the run.
         lasting: An operation inside it that lasts over several of its calls.
 

@@ -263,6 +263,10 @@ class View:
     def _outcome(self) -> tuple[Any, BaseException | None]:
         return self._record.whole, self._record.error
 
+    def _is_result(self, value: Any) -> bool:
+        """Whether a value is the result that was read here."""
+        return self._result is not _UNREAD and value is self._result
+
     def _reread(self) -> None:
         """Discard what was read and may have changed since: the outcome, and a rewritten call."""
         self._result = self._error = _UNREAD

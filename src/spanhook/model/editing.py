@@ -14,7 +14,7 @@ once more than the framework does.
 """
 
 
-def plain_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any:
+def unchanged_answer(_instance: Any, _args: Args, _kwargs: Kwargs, value: Any) -> Any:
     """An answer that is passed on as the hook gave it."""
     return value
 
@@ -56,7 +56,7 @@ class Editing:
     rewrite: Callable[[Any, Args, Kwargs, Change], tuple[Args, Kwargs]] | None = None
     takes: frozenset[str] = frozenset()
     bare_model: Callable[[str], str] = same_name
-    answer: Callable[[Any, Args, Kwargs, Any], Any] = plain_answer
+    answer: Callable[[Any, Args, Kwargs, Any], Any] = unchanged_answer
     amend: Callable[[Any, Any, Args, Kwargs, Any], Any] | None = None
     announce: Callable[[Any, Args, Kwargs, Any, bool], Any] | None = None
     rejected: Callable[[Any, Args, Kwargs, str], Any] | None = None

@@ -28,8 +28,7 @@ class Reading:
         request: The normalized request; only called when a hook or content capture needs it.
         message: Reads a message that a hook gave in the library's own form, to compare it with the request of the
             rewritten call; ``rewrite`` gets it as it was given.
-        output: A result's messages in role/parts form; none of what is not a result, such as the stream that a hook's
-            answer became.
+        output: A result's messages in role/parts form; empty if it is given anything but a result, such as a stream.
         response: End attributes and usage of a result; ``None`` if results report nothing about themselves.
         source: How certain the counts are that it reads: those of a client are in the provider's bytes.
         mark: Returns an id of a result's content, which shows whether another call already produced it.

@@ -7,7 +7,6 @@ from collections.abc import Container, Mapping
 from typing import Any
 
 from spanhook import semconv
-from spanhook.diagnostics import internal
 from spanhook.model._clock import clock
 from spanhook.model._later import Later, resolved
 from spanhook.model._rewriting import Rewritten
@@ -108,7 +107,11 @@ class Record(State):
 
     @property
     def whole(self) -> Any:
-        """The result as hooks read it: a stream of a hook's answer reads as what its chunks add up to."""
+        """The result as hooks read it: of a stream with which a hook answered, the sum of its chunks.
+
+        Raises:
+            Exception: The chunks cannot be read; a gate that needs them fails.
+        """
         result = self.result
         if not self.adapter.may_stream or not (self.short_circuited or self.replaced):
             return result
@@ -118,27 +121,23 @@ class Record(State):
         return known[1]
 
     def _added_up(self, result: Any) -> Any:
-        """What a stream of a hook's answer adds up to; the result itself if it is no stream, or cannot be added up."""
+        """The sum of the chunks of a hook's answer; the result itself if it is not a stream."""
         streaming, call = self.adapter.streaming, (self.instance, self.args, self.kwargs)
-        try:
-            if streaming is None or streaming.stream_of is None:
-                return result
-            if not (streamed := streaming.stream_of(result)) and self._is_readable(result):
-                return result
-            body = None if streaming.body is None else streaming.body(*call, result)
-            if body is not None:  # also of what has come as a whole, such as bytes
-                chunks, pieces = body.chunks, body.answer(self.answer)
-            elif streamed and streaming.chunks is not None and streaming.answer_chunks is not None:
-                chunks, pieces = streaming.chunks(*call), streaming.answer_chunks(*call, self.answer)
-            else:
-                return result
-            chunks.keep = True
-            for piece in pieces:
-                chunks.add(piece)
-            return resolved(chunks.result())
-        except Exception as error:
-            internal.report("extract.chunks", error)
+        if streaming is None or streaming.stream_of is None:
             return result
+        if not (streamed := streaming.stream_of(result)) and self._is_readable(result):
+            return result
+        body = None if streaming.body is None else streaming.body(*call, result)
+        if body is not None:  # also of what has come as a whole, such as bytes
+            chunks, pieces = body.chunks, body.answer(self.answer)
+        elif streamed and streaming.chunks is not None and streaming.answer_chunks is not None:
+            chunks, pieces = streaming.chunks(*call), streaming.answer_chunks(*call, self.answer)
+        else:
+            return result
+        chunks.keep = True
+        for piece in pieces:
+            chunks.add(piece)
+        return resolved(chunks.result())
 
     def _is_readable(self, result: Any) -> bool:
         """Whether hooks can read a result as it is: it has messages, and no body that is still to be read."""

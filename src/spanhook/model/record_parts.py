@@ -96,19 +96,20 @@ class Shadowing:
         self.decisions: list[DecisionRecord] = []
 
 
-class _NoStream(StreamState):
+class _Absent:
+    """Stands in for a part that nobody has written."""
+
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"own_stream() makes the part to write {name} into")
+        raise AttributeError(f"{name} belongs to a part of the record that has not been made: see `own_stream`")
 
 
-class _NoCalls(InnerCalls):
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"own_inner() makes the part to write {name} into")
+class _NoStream(_Absent, StreamState): ...
 
 
-class _NotLooking(Looking):
-    def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"own_looking() makes the part to write {name} into")
+class _NoCalls(_Absent, InnerCalls): ...
+
+
+class _NotLooking(_Absent, Looking): ...
 
 
 NO_STREAM = _NoStream()

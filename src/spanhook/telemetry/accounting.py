@@ -49,7 +49,7 @@ def _account(op: Record) -> None:
         return
     used = op.own_usage
     if used is None:
-        if "made_elsewhere" in op.adapter.traits:  # what is not reported was not made
+        if "made_elsewhere" in op.adapter.traits:  # a call without a report was not made
             return
         if kind == "llm.call":
             used = Usage()

@@ -25,6 +25,7 @@ from spanhook.cli.conformance.libraries.openai_ways import (
     sync_client,
 )
 from spanhook.cli.conformance.servers.openai_server import OpenAIServer
+from spanhook.instrument.formats.openai.chat_chunks import ChatChunks
 from spanhook.testing import is_gated, recorder
 from tests.conformance.tracing import ForeignProvider
 from tests.thinning import a_fifth
@@ -271,3 +272,18 @@ def test_a_client_with_a_transport_of_its_own(server: OpenAIServer) -> None:
         with recorder() as seen:
             client.embeddings.create(**EMBEDDINGS)
     assert len(seen.operations) == 1
+
+
+def test_a_gate_that_cannot_read_an_answered_stream_refuses_it(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(*_: Any) -> bool:
+        raise ValueError("this chunk cannot be read")
+
+    hooks = Hooks()
+    hooks.before("llm.call")(lambda op: op.respond("the secret is 42"))
+    hooks.after("llm.call", fail_mode="closed")(lambda op: "secret" in op.response.text and None)
+    monkeypatch.setattr(ChatChunks, "add", unreadable)
+    with recorder(hooks) as seen, sync_client(server.url) as client, pytest.raises(Reject):
+        client.chat.completions.create(**CHAT, stream=True)
+    assert [op.status for op in seen.operations] == ["rejected"]
