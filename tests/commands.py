@@ -171,18 +171,6 @@ def environment(added: dict[str, str]) -> dict[str, str]:
     return {**kept, **added}
 
 
-def free_port() -> int:
-    """A port that nobody gets but a server that shares it, as servers do: it stays bound, and nothing listens there."""
-    held = socket.socket()
-    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    held.bind(("127.0.0.1", 0))
-    _held.append(held)
-    return held.getsockname()[1]
-
-
-_held: list[socket.socket] = []
-
-
 def _await_port(process: subprocess.Popen[bytes], port: int) -> None:
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:

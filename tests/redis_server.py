@@ -10,6 +10,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from tests.ports import free_port
 from tests.programs import need
 
 
@@ -23,11 +24,7 @@ class RedisProcess:
     def __init__(self, program: str, folder: str) -> None:
         self._program = program
         self._folder = folder
-        # It stays bound, so that nobody gets it before the server, or while that is stopped; servers may share it.
-        self._held = socket.socket()
-        self._held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        self._held.bind(("127.0.0.1", 0))
-        self._port: int = self._held.getsockname()[1]
+        self._port = free_port()
         self.url = f"redis://127.0.0.1:{self._port}/0"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -54,10 +51,6 @@ class RedisProcess:
             process.kill()
             process.wait()
 
-    def let_go(self) -> None:
-        """Free the port."""
-        self._held.close()
-
     @contextmanager
     def hung(self) -> Generator[None]:
         """It accepts connections, but answers nothing."""
@@ -80,4 +73,3 @@ def running_redis() -> Generator[RedisProcess]:
             yield server
         finally:
             server.stop()
-            server.let_go()

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.bootstrap.test_startup import INSTRUMENT, SILENT
-from tests.commands import SPANHOOK, Folder, environment, fetch, free_port
+from tests.commands import SPANHOOK, Folder, environment, fetch
+from tests.ports import free_port
 from tests.rules import install
 
 ROOT = Path(__file__).parents[2]

@@ -4,8 +4,8 @@ import pytest
 
 from spanhook.control_plane.client import Answer, Client, Unreachable
 from spanhook.control_plane.sets import LARGEST
-from tests.commands import free_port
 from tests.control_plane.answering import Answering, answering
+from tests.ports import free_port
 
 
 @pytest.fixture

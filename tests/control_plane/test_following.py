@@ -15,8 +15,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from tests.commands import free_port
 from tests.control_plane.processes import Agent, agents, hook, put, server, until
+from tests.ports import free_port
 
 PAUSE = 0.001
 """Seconds between two calls of agents together, so that more of them do not take more of the machine."""

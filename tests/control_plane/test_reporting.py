@@ -18,9 +18,9 @@ from spanhook.control_plane.client import Client, Unreachable
 from spanhook.control_plane.reporting import Reporter, facts_of
 from spanhook.hooks.tool_policy import ToolPolicy
 from spanhook.testing import recorder
-from tests.commands import free_port
 from tests.control_plane.answering import answering
 from tests.control_plane.processes import CONFIGURATION, POLICY, server, until
+from tests.ports import free_port
 
 APP = """
 import spanhook

@@ -12,8 +12,9 @@ from typing import Any
 
 import yaml
 
-from tests.e2e.programs import Server, free_ports
+from tests.e2e.programs import Server
 from tests.e2e.stack import ROOT, needed
+from tests.ports import free_ports
 
 _SERVICES: Mapping[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
 _TOOLS = "org.apache.kafka.tools"

@@ -4,16 +4,13 @@
 """
 
 import os
-import secrets
 import signal
-import socket
 import ssl
 import subprocess
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -27,18 +24,6 @@ def program(name: str) -> Path | None:
     """The program of this name, or ``None`` if it was not built."""
     path = CACHE / name
     return path if path.exists() else None
-
-
-def free_ports(count: int) -> list[int]:
-    """Loopback ports that nobody listens on, below those that systems give to outgoing connections."""
-    sockets: list[socket.socket] = []
-    while len(sockets) < count:
-        with suppress(OSError):
-            sockets.append(socket.create_server(("127.0.0.1", 15_000 + secrets.randbelow(15_000))))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def until(look: Callable[[], Found | None], about: str, seconds: float = 60.0) -> Found:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.e2e.backends import Loki, Prometheus, Sink, Tempo
-from tests.e2e.programs import CACHE, Server, free_ports, program
+from tests.e2e.programs import CACHE, Server, program
+from tests.ports import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 COLLECTOR = ROOT / "collector"

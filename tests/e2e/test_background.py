@@ -19,9 +19,10 @@ import pytest
 from spanhook import semconv
 from tests.e2e.backends import Prometheus
 from tests.e2e.backgrounds import COMPLETED, FAILED, TAKES_S, TICKS
-from tests.e2e.programs import Server, free_ports, until
+from tests.e2e.programs import Server, until
 from tests.e2e.stack import Stack, prometheus_at
 from tests.panels import queries
+from tests.ports import free_ports
 
 pytestmark = pytest.mark.e2e
 

@@ -7,11 +7,11 @@ import pytest
 
 from spanhook import semconv
 from tests.e2e.backends import Prometheus
-from tests.e2e.programs import free_ports
 from tests.e2e.sending import count
 from tests.e2e.stack import prometheus_at
 from tests.e2e.test_rules import RULES
 from tests.panels import queries
+from tests.ports import free_ports
 
 pytestmark = pytest.mark.e2e
 

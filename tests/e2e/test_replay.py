@@ -10,8 +10,9 @@ import pytest
 from spanhook.cli.replay.otlp import read_files
 from spanhook.settings import CONTENT_VARIABLE
 from tests.commands import SPANHOOK
-from tests.e2e.programs import free_ports, until
+from tests.e2e.programs import until
 from tests.e2e.stack import sink_at
+from tests.ports import free_ports
 
 pytestmark = pytest.mark.e2e
 

@@ -15,8 +15,9 @@ from pathlib import Path
 import yaml
 
 from tests.e2e.backends import Prometheus, Record, Span
-from tests.e2e.programs import Server, free_ports
+from tests.e2e.programs import Server
 from tests.e2e.stack import COLLECTOR, QUICK, Pipe, collector, pipe, prometheus_at
+from tests.ports import free_ports
 
 NAME = "gateways.test"
 

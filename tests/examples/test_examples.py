@@ -23,7 +23,8 @@ from spanhook.gating import find, make
 from spanhook.hooks.tool_policy import ToolPolicy
 from spanhook.schedules import CronState
 from spanhook.store import SQLiteStates
-from tests.commands import Folder, free_port
+from tests.commands import Folder
+from tests.ports import free_port
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLES = ROOT / "examples"

@@ -14,7 +14,7 @@ import pytest
 
 from spanhook.errors import ConfigurationError
 from spanhook.server.running import address, listen
-from tests.commands import free_port
+from tests.ports import free_port
 
 
 @contextmanager

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import APP, OWN_TOOL, REJECTED, SPANHOOK, Folder, fetch, free_port
+from tests.commands import APP, OWN_TOOL, REJECTED, SPANHOOK, Folder, fetch
+from tests.ports import free_port
 
 GATED = ("run", "--hooks", "./hooks.py:hooks")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tests.commands import free_port
+from tests.ports import free_port
 
 Answer = Any
 """Plain data is sent as JSON with status 200, bytes as they are; see also ``Odd``."""

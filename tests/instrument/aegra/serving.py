@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.commands import SPANHOOK, Folder, free_port
+from tests.commands import SPANHOOK, Folder
+from tests.ports import free_port
 
 GRAPH = """
 import asyncio

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from spanhook.config import locate_aegra
-from tests.commands import SPANHOOK, Folder, free_port
+from tests.commands import SPANHOOK, Folder
 from tests.instrument.aegra.serving import AUTH, CONFIG, GRAPH, databases, said, serving
+from tests.ports import free_port
 
 GATE = """
 from spanhook.runs import RunHooks

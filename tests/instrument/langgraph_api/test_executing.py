@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import SPANHOOK, Folder, free_port
+from tests.commands import SPANHOOK, Folder
 from tests.instrument.langgraph_api.serving import ALONE, AUTH, dev
 from tests.instrument.langgraph_api.test_creating import HOOKS, Served, asking
+from tests.ports import free_port
 
 GRAPH = """
 import asyncio

@@ -3,9 +3,10 @@
 import json
 from pathlib import Path
 
-from tests.commands import SPANHOOK, Folder, free_port
+from tests.commands import SPANHOOK, Folder
 from tests.instrument.langgraph_api.serving import ALONE, AUTH, Answer, Client, dev
 from tests.instrument.langgraph_api.test_writes import GRAPH
+from tests.ports import free_port
 
 HOOKS = """
 import json

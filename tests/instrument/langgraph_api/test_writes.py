@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.commands import SPANHOOK, Folder, free_port
+from tests.commands import SPANHOOK, Folder
 from tests.instrument.langgraph_api.serving import ALONE, AUTH, Client, dev
+from tests.ports import free_port
 
 HOOKS = """
 import json

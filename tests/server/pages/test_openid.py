@@ -17,7 +17,7 @@ from jwt.algorithms import ECAlgorithm
 
 from spanhook.server import Login, Tokens, audit, openid
 from spanhook.store import ApprovalRequest, open_approvals
-from tests.commands import free_port
+from tests.ports import free_port
 from tests.server.browsing import Browser
 from tests.server.provider import CLIENT, SECRET, Provider, provided, rsa_key
 from tests.server.serving import Served, served
