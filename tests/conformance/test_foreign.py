@@ -431,7 +431,7 @@ def test_a_refusal_that_is_raised(swallow: bool, around: bool) -> None:
     op = seen.operations[0]
     assert (op.status, op._record.called) == (("rejected", False) if held else ("error", True))
     assert told["spanhook.llm_calls"] == (0 if held else 1)
-    assert [one.decision for one in op._record.decisions] == ["attempted"]
+    assert [one.decision for one in op._record.decided.records] == ["attempted"]
     [span] = [span for span in seen.spans if span.name == "theirs"]
     attributes = span.attributes or {}
     assert (attributes["spanhook.status"], attributes["spanhook.decision"]) == (op.status, "attempted")

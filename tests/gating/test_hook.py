@@ -1141,7 +1141,7 @@ def test_what_a_failing_open_hook_rewrote_never_reaches_the_call(mode: str) -> N
     with stubbed(hooks) as (library, seen):
         use(library, mode, "asked")
     assert library.calls == ["asked"]
-    assert seen.operations[0]._record.modified == ()
+    assert seen.operations[0]._record.decided.modified == ()
     assert decisions(seen.operations[0]) == [("broken", "error")]
 
 

@@ -20,7 +20,7 @@ def test_a_field_that_a_call_has_not_got_is_an_error_of_the_hook(mode: str) -> N
         use(library, mode, "x")
     assert caught.value.status_code == 500
     assert library.calls == []
-    assert not seen.operations[0]._record.modified
+    assert not seen.operations[0]._record.decided.modified
     assert "system=; llm.call of stub takes inputs=" in str(caught.value.__cause__)
 
 

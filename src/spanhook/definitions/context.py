@@ -59,15 +59,15 @@ class HookContext:
         """Read again what other hooks or the call may have changed."""
         self._read_request(op)
         record = op._record
-        if op.phase != "pre" or record.short_circuited:
+        if op.phase != "pre" or record.decided.answered:
             self.result = op.result
             self._read_result(op)
         if op.phase != "pre":
             self.duration_ms = op.duration * 1000
         chain = chain_of(record, op.phase)
         self.results = chain.results if chain is not None else []
-        self._refused = record.decided
-        if record.decided:
+        self._refused = record.decided.refused
+        if record.decided.refused:
             self.abort, self.abort_reason = True, str(getattr(record.error, "reason", ""))
         self._given = {name: copied(getattr(self, name)) for name in (*self.REQUEST, *self._answers())}
 

@@ -168,7 +168,7 @@ class Execution:
         try:
             await self._rest()
         except Reject:
-            if not op._record.decided:
+            if not op._record.decided.refused:
                 raise  # the call's own, such as one of an operation inside of it
         context._refresh(op)
         return context

@@ -100,6 +100,6 @@ async def _aread(op: Record, made: Any) -> AsyncIterator[Any]:
 
 def _failed(op: Record, error: Exception) -> None:
     """Raise what a listener raised; report anything else."""
-    if op.told_error is error:
+    if op.ending.listener_error is error:
         raise error
     internal.report("announce", error)

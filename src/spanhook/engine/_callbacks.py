@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from typing import Any
 
-from spanhook.model import Args, Kwargs, Record, current, shed
+from spanhook.model import Args, EndDetails, Kwargs, Record, current, shed
 
 calling_back: ContextVar[Record | None] = ContextVar("spanhook.calling_back", default=None)
 """The operation whose framework is running callbacks."""
@@ -36,8 +36,8 @@ def acalled_back(wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwa
 
 def _note(op: Record, error: BaseException) -> None:
     """What a callback raises about an answer that took the call's place is meant for the caller."""
-    if op.short_circuited and isinstance(error, Exception):
-        op.told_error = error
+    if op.decided.answered and isinstance(error, Exception):
+        op.part(EndDetails).listener_error = error
 
 
 async def _awaited(op: Record, wrapped: Callable[..., Awaitable[Any]], args: Args, kwargs: Kwargs) -> Any:

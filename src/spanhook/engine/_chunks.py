@@ -12,7 +12,7 @@ from spanhook.diagnostics import internal
 from spanhook.engine._native_errors import native
 from spanhook.engine.lifecycle import note_response
 from spanhook.errors import Reject
-from spanhook.model import UNREAD, Body, Chunks, Record, clock
+from spanhook.model import UNREAD, Body, Chunks, Record, StreamState, clock
 from spanhook.telemetry import telemetry
 
 
@@ -34,7 +34,7 @@ class Reading:
         """Record a chunk; returns whether the consumer should see it."""
         stream = op.stream
         if not stream.first_chunk_ns:
-            stream = op.own_stream()
+            stream = op.part(StreamState)
             stream.first_chunk_ns = clock.now()
             if self._timed:
                 stream.later_chunks_ns = array("q")
@@ -66,7 +66,7 @@ class Reading:
         try:
             attributes, used = chunks.response()
             note_response(op, attributes, used)
-            op.own_stream().mark = getattr(chunks, "mark", None)
+            op.part(StreamState).mark = getattr(chunks, "mark", None)
             if chunks.keep:
                 op._result = chunks.result()
         except Exception as error:
@@ -127,10 +127,10 @@ def answer_chunks(op: Record, body: Body | None) -> deque[Any]:
     streaming = op.adapter.streaming or UNREAD
     try:
         if body is not None:
-            return deque(body.answer(op.answer))
+            return deque(body.answer(op.decided.answer))
         if streaming.answer_chunks is None:
             return deque([op.result])
-        return deque(streaming.answer_chunks(op.instance, op.args, op.kwargs, op.answer))
+        return deque(streaming.answer_chunks(op.instance, op.args, op.kwargs, op.decided.answer))
     except Exception as error:
         reject = Reject(f"a hook's answer could not be delivered: {type(error).__name__}", status_code=500)
         raise native(op, reject) from error

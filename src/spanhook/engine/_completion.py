@@ -18,7 +18,7 @@ from spanhook.engine._withheld import hand_out
 from spanhook.engine.beginning import Beginning, begin
 from spanhook.engine.lifecycle import end, outcome
 from spanhook.gating import Waiting, conclude
-from spanhook.model import Following, Record, ambient, current
+from spanhook.model import EndDetails, Following, HookDecisions, Record, ambient, current
 from spanhook.telemetry import account, context_with, set_context
 
 _apart: set["asyncio.Task[None]"] = set()
@@ -36,14 +36,14 @@ def finish(op: Record) -> None:
         conclude(op)
     else:
         run_rest(op)
-    if op.withheld:
+    if op.deferred.outputs:
         drive(hand_out(op, is_async=False))
     end(op)
 
 
 async def _finished(op: Record) -> None:
     """``finish`` for an operation that has awaited, in code that cannot."""
-    op.unawaited = True
+    op.part(EndDetails).unawaited = True
     finish(op)
 
 
@@ -66,7 +66,7 @@ async def afinish(op: Record) -> None:
     if op.adapter.follows is not None and (followers := _followers(op)):
         await _follow(op, followers, is_async=True)
     if not await arun_rest(op):
-        if op.withheld:
+        if op.deferred.outputs:
             await hand_out(op, is_async=True)
         end(op)
         return
@@ -103,7 +103,7 @@ async def _rest(op: Record, waiting: Waiting | None = None, *, dropped: Dropped 
         except Exception as error:
             internal.report("chain", error)
         conclude(op)
-        if op.withheld:
+        if op.deferred.outputs:
             await hand_out(op, is_async=True)
         end(op)
     except BaseException as error:
@@ -134,7 +134,8 @@ async def _follow(op: Record, followers: Iterable[Following], *, is_async: bool)
             op.error = error
             return
         if instead is not None:
-            op.result, op.error, op.replaced = instead, None, True
+            decided = op.part(HookDecisions)
+            op.result, op.error, decided.replaced = instead, None, True
             return
 
 

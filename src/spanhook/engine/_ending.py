@@ -15,7 +15,7 @@ from spanhook.engine._chunks import Reading
 from spanhook.engine._completion import afinish, finish, orphan
 from spanhook.engine._pending import leave_to_reaper, take_from_reaper
 from spanhook.engine.lifecycle import returned
-from spanhook.model import Record, current
+from spanhook.model import EndDetails, Record, current
 from spanhook.telemetry import context_with, get_context, set_context
 
 _unfinished: set[Record] = set()
@@ -111,8 +111,8 @@ class Ending:
     def _leave(self, op: Record) -> None:
         """The consumer lets go of the stream: note whether it stopped before the end."""
         complete = self._reading is not None and self._reading.is_complete()
-        if not complete and not op.left:
-            op.left = "abandoned"
+        if not complete and not op.ending.left:
+            op.part(EndDetails).left = "abandoned"
 
     def _read(self, op: Record) -> None:
         """Read the chunks that have arrived."""

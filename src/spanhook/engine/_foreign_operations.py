@@ -23,7 +23,19 @@ from spanhook.engine.foreign import described, usage_of
 from spanhook.engine.lifecycle import end, foreign
 from spanhook.errors import Reject, RunStopped
 from spanhook.gating import Registry, again
-from spanhook.model import OPERATION_NAMES, Adapter, Args, Editing, InHook, Kwargs, Record, ambient, clock, current
+from spanhook.model import (
+    OPERATION_NAMES,
+    Adapter,
+    Args,
+    Editing,
+    InHook,
+    InnerCalls,
+    Kwargs,
+    Record,
+    ambient,
+    clock,
+    current,
+)
 from spanhook.semconv import Kind
 from spanhook.telemetry import account, context_with, get_context, mark, set_context, telemetry
 
@@ -89,12 +101,12 @@ class Live:
         if operation in semconv.OPERATIONS:
             attributes.setdefault(semconv.GEN_AI_OPERATION_NAME, operation)
         op.span, op.foreign, op.held = span, True, held
-        op.own_inner().spans = {scope: 0}
+        op.part(InnerCalls).spans = {scope: 0}
         if isinstance(held, InHook) or (parent is not None and parent.in_hook):
             op.in_hook = True
         elif plan := (hooks.outer if parent is None else hooks.plans).get(kind):
             op.plan, op.coverage = plan, "best_effort"
-        latch = op.root.latch
+        latch = op.root.run.stop
         if latch is not None and not op.in_hook:
             op.error = again(latch)
         if op.plan is not None:
@@ -190,7 +202,7 @@ class Live:
                 op.end_attributes = attributes
                 op.error = ForeignError(span.status.description or "") if failed else None
                 op.own_usage = usage_of(attributes)
-                if op.coverage is not None and not op.decided:
+                if op.coverage is not None and not op.decided.refused:
                     op.coverage = "observed"
                 set_context(context_with(op.span, op.before))
                 current.set(op)

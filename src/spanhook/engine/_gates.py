@@ -13,7 +13,7 @@ from spanhook.concurrency import drive, reaper
 from spanhook.diagnostics import internal
 from spanhook.errors import Reject
 from spanhook.gating import AROUND, WRAP, Runner, conclude, count_decision, publish
-from spanhook.model import Adapter, Args, Kwargs, Record, clock, copied
+from spanhook.model import Adapter, Args, HookDecisions, Kwargs, Looking, Record, StreamState, clock, copied
 
 
 def passes(op: Record) -> bool:
@@ -98,7 +98,7 @@ async def arun_rest(op: Record) -> bool:
 def asked(op: Record) -> None:
     """Note when a stream was requested: its gates' time is not time that the model took to begin."""
     if semconv.GEN_AI_REQUEST_STREAM in op.attributes:
-        op.own_stream().asked_ns = clock.now()
+        op.part(StreamState).asked_ns = clock.now()
 
 
 def broken(op: Record, error: BaseException) -> bool:
@@ -106,7 +106,8 @@ def broken(op: Record, error: BaseException) -> bool:
     if isinstance(error, Exception):
         reject = Reject("spanhook could not run its hooks", status_code=500)
         reject.__cause__ = error
-        op.error, op.decided = reject, True
+        decided = op.part(HookDecisions)
+        op.error, decided.refused = reject, True
         conclude(op)
         internal.report("chain", error)
     else:
@@ -201,9 +202,9 @@ def show(op: Record) -> None:
     assert receiving is not None
     try:
         if receiving.shown is not None:
-            op.shown = receiving.shown(op.instance, op.args, op.kwargs)
+            op.part(Looking).shown = receiving.shown(op.instance, op.args, op.kwargs)
         else:
-            op.shown = copied(op.request().arguments)
+            op.part(Looking).shown = copied(op.request().arguments)
     except Exception as error:
         internal.report("extract.shown", error)
-        op.shown = {}  # what the body receives differs from that
+        op.part(Looking).shown = {}  # what the body receives differs from that

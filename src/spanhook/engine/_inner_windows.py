@@ -5,7 +5,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from spanhook.engine._windowed import Flow, Windowed, window_of
-from spanhook.model import Args, Kwargs, Record, Texts, current
+from spanhook.model import Args, Kwargs, Record, StreamState, Texts, current
 
 _inside: ContextVar[Any] = ContextVar("spanhook_inner_window", default=None)
 """The operation whose stream is being read: one that it reads itself, such as that of its base class, is part of it."""
@@ -25,7 +25,7 @@ def inner_stream(texts: Texts, wrapped: Callable[..., Any], instance: Any, args:
         return wrapped(*args, **kwargs)
     window = window_of(op)
     if window is None:
-        op.own_stream().windowed = False  # nobody wants to see it
+        op.part(StreamState).windowed = False  # nobody wants to see it
         return wrapped(*args, **kwargs)
     token = _inside.set(op)
     try:
@@ -51,7 +51,7 @@ class Inner(Windowed):
             raise
         finally:
             _inside.reset(token)
-        self._op.own_stream().windowed = self
+        self._op.part(StreamState).windowed = self
         return chunk
 
     async def _astep(self, method: str, *args: Any) -> Any:
@@ -63,10 +63,10 @@ class Inner(Windowed):
             raise
         finally:
             _inside.reset(token)
-        self._op.own_stream().windowed = self
+        self._op.part(StreamState).windowed = self
         return chunk
 
     def _fails(self, error: BaseException) -> None:
         """What the model may do instead of streaming has not been seen."""
         if not isinstance(error, StopIteration | StopAsyncIteration):
-            self._op.own_stream().windowed = None
+            self._op.part(StreamState).windowed = None

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from spanhook.engine.lifecycle import settle
-from spanhook.model import Record, current
+from spanhook.model import EndDetails, Record, current
 from spanhook.telemetry import context_with, get_context, set_context
 
 Finish = Callable[[Record], Awaitable[None]]
@@ -24,7 +24,7 @@ async def end_lasting(around: Record, finish: Finish) -> None:
         set_context(context_with(op.span, op.before))
         current.set(op)
         if around.error is None:
-            op.left = around.left
+            op.part(EndDetails).left = around.ending.left
             settle(op, op.result)
         else:
             op.error = around.error

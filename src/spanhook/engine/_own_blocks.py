@@ -171,7 +171,7 @@ class OperationBlock:
             return False
         if not handle._used:
             self._own.takes_answer = False
-            if op.answerer is not None:
+            if op.decided.answerer is not None:
                 unanswered(op, count_decision, keep=error is not None)
             if error is None and op.error is None:
                 settle(op, handle._output)
@@ -199,7 +199,7 @@ def raise_outcome(op: Record, error: BaseException | None, before: BaseException
         return
     if (found is error or (error is None and found is before)) and not isinstance(found, Reject):
         return
-    if found is before and op.root.latch is None:
+    if found is before and op.root.run.stop is None:
         return
     trace = None if error is None else error.__traceback__
     try:

@@ -15,7 +15,7 @@ from spanhook.engine._own_usage import add_usage
 from spanhook.engine.lifecycle import fail, outcome, settle
 from spanhook.errors import OperationError
 from spanhook.gating import count_decision, unanswered
-from spanhook.model import Operation, Record, Request, asheds, copied, current, sheds
+from spanhook.model import EndDetails, Operation, Record, Request, asheds, copied, current, sheds
 from spanhook.telemetry import context_with, get_context, set_context
 
 P = ParamSpec("P")
@@ -76,7 +76,7 @@ class OwnOperation(Operation):
             OperationError: The operation already has a result or has been left, or the function returned an awaitable.
         """
         op = self._claim("call")
-        if not op.short_circuited:
+        if not op.decided.answered:
             try:
                 result = function(*args, **kwargs)
                 if isinstance(result, Awaitable):
@@ -92,7 +92,7 @@ class OwnOperation(Operation):
     async def acall(self, function: Callable[P, Awaitable[T]], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """``call`` for a coroutine function."""
         op = self._claim("acall")
-        if not op.short_circuited:
+        if not op.decided.answered:
             try:
                 result = await function(*args, **kwargs)
             except BaseException as error:
@@ -146,7 +146,7 @@ class OwnOperation(Operation):
             op.attributes[semconv.GEN_AI_REQUEST_STREAM] = True  # known no sooner
             op.span.set_attribute(semconv.GEN_AI_REQUEST_STREAM, True)
             asked(op)
-        if op.short_circuited:
+        if op.decided.answered:
             is_async = self._is_async if callable(chunks) else not isinstance(chunks, Iterable)
             return answered(self, is_async=is_async)
         return hand_over(self, chunks() if callable(chunks) else chunks)
@@ -197,7 +197,7 @@ class OwnOperation(Operation):
 
     def _made(self, op: Record, value: Any) -> None:
         """Note that the block has made the call, whether or not a hook has answered."""
-        if op.answerer is not None:
+        if op.decided.answerer is not None:
             unanswered(op, count_decision, keep=False)
         if op.error is None:
             settle(op, value)
@@ -211,7 +211,7 @@ class OwnOperation(Operation):
         await self._arest()
         self._reread()
         result = outcome(self._record)
-        if self._record.short_circuited and isinstance(result, Awaitable):
+        if self._record.decided.answered and isinstance(result, Awaitable):
             return await cast("Awaitable[Any]", result)
         return result
 
@@ -235,7 +235,7 @@ class OwnOperation(Operation):
             elif self._is_async and op.plan is not None and op.plan.wraps:
                 _rest_on_our_loop(op)
             else:
-                op.unawaited = True
+                op.part(EndDetails).unawaited = True
                 run_rest(op)
         finally:
             if held is not None:

@@ -153,4 +153,4 @@ async def _aanswered(handle: Handle) -> AsyncIterator[Any]:
 
 
 def _chunks(op: Record) -> Iterable[Any]:
-    return as_chunks(op.instance, op.args, op.kwargs, op.answer)
+    return as_chunks(op.instance, op.args, op.kwargs, op.decided.answer)

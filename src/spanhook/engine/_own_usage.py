@@ -6,7 +6,7 @@ from typing import Any
 from spanhook import semconv
 from spanhook.engine._own_adapters import MODELS
 from spanhook.errors import OperationError
-from spanhook.model import Attributes, Record, Usage, make_encodable
+from spanhook.model import Attributes, EndDetails, Record, Usage, make_encodable
 from spanhook.telemetry import prices
 
 NAMES = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "reasoning_tokens")
@@ -43,7 +43,7 @@ def add_usage(
             if finish_reason and op.kind == "llm.call":
                 told[semconv.GEN_AI_RESPONSE_FINISH_REASONS] = (str(finish_reason),)
             if not make_encodable(told):
-                op.odd = True
+                op.part(EndDetails).needs_encoding = True
             op.end_attributes = {**(op.end_attributes or {}), **told}
         answered_by = (op.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_MODEL) or op.model
         prices.price(used, op.provider, answered_by)

@@ -1,17 +1,17 @@
 """Operations that the reaper may have to end before it reports the run around them."""
 
 from spanhook.concurrency import reaper
-from spanhook.model import Record
+from spanhook.model import Record, RunState
 
 
 def leave_to_reaper(op: Record) -> None:
     """Let the reaper report the end of the run, because it may have to end ``op`` first."""
-    op.root.__dict__.setdefault("pending", set()).add(op)
+    op.root.part(RunState).__dict__.setdefault("pending", set()).add(op)
 
 
 def take_from_reaper(op: Record) -> None:
     """Note that ``op`` ended by itself after all."""
-    pending = op.root.pending
+    pending = op.root.run.pending
     if pending:
         pending.discard(op)
 

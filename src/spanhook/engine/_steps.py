@@ -13,7 +13,7 @@ from spanhook.engine._ending import ANSWERED
 from spanhook.engine._holding import Holding
 from spanhook.engine._pending import await_end
 from spanhook.engine.lifecycle import error_of, outcome
-from spanhook.model import Adapter, Record, current, shed
+from spanhook.model import Adapter, Record, StreamState, current, shed
 from spanhook.telemetry import get_context, set_context
 
 END: Any = object()
@@ -210,21 +210,21 @@ class Steps(Holding, ABC):
             return await self._drained(op, chunk)
         body, is_result = self._body, ends in ("result", "drained")
         if is_result:
-            op.own_stream().buffered = True
+            op.part(StreamState).buffered = True
         await self._finish(op)
         if op.error is not None:  # what it returns is not made for nobody
             outcome(op)
         if is_result and self._is_closed(op):
             self.state = "refused"
             return END
-        if not is_result or not op.replaced:
+        if not is_result or not op.decided.replaced:
             return chunk
         self._buffer, self.state = answer_chunks(op, body), "releasing"
         return self._buffer.popleft()
 
     def _is_closed(self, op: Record) -> bool:
         """Whether others have closed it while a step was under way, so that its hooks may not have decided."""
-        return op.plan is not None and op.left == "abandoned"
+        return op.plan is not None and op.ending.left == "abandoned"
 
     async def _drained(self, op: Record, chunk: Any) -> Any:
         """Read what follows the chunk that completes the source, which has ended then."""
@@ -234,13 +234,13 @@ class Steps(Holding, ABC):
             while not op.ended and (following := await self._next(op, method, ())) is not END:
                 chunks.append(following)
         except Exception as error:
-            if op.plan is not None or op.decided:  # hooks have not decided about what came before
+            if op.plan is not None or op.decided.refused:  # hooks have not decided about what came before
                 raise
             chunks.append(Failed(error))
         if self._is_closed(op):
             self.state = "refused"
             return END
-        self._buffer, self.state = answer_chunks(op, body) if op.replaced else chunks, "releasing"
+        self._buffer, self.state = answer_chunks(op, body) if op.decided.replaced else chunks, "releasing"
         return self._buffer.popleft()
 
     def _read_on(self) -> None:

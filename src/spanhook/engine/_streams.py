@@ -19,7 +19,7 @@ from spanhook.engine._steps import END, Failed, Steps
 from spanhook.engine.beginning import begin
 from spanhook.engine.lifecycle import outcome
 from spanhook.engine.receiving import looked_at
-from spanhook.model import REPLACEABLE, Adapter, Args, Body, Kwargs, Record, current, shed
+from spanhook.model import REPLACEABLE, Adapter, Args, Body, Kwargs, Record, StreamState, current, shed
 from spanhook.telemetry import context_with, get_context, set_context
 
 
@@ -70,7 +70,7 @@ class Track(Steps):
         self._hold_back(op)
 
     def _prepare(self, op: Record) -> None:
-        op.own_stream().streamed = op.kind in REPLACEABLE
+        op.part(StreamState).streamed = op.kind in REPLACEABLE
         self._keep(op)
         self._reading = reading(op, self._body)
 
@@ -134,7 +134,7 @@ class Track(Steps):
                     if self.is_async and self.adapter.receiving is not None and op.plan is not None:
                         source: Any = looked_at(op, make)
                         self.source = source
-                    elif op.modified or op.kwargs is not call[1]:
+                    elif op.decided.modified or op.kwargs is not call[1]:
                         self.source = make(*op.args, **op.kwargs)
                     self._hold_back(op)
                     return
@@ -187,7 +187,7 @@ class Track(Steps):
 
     async def _buffered(self, op: Record) -> Any:
         """Hold the whole stream back until the hooks have seen its result."""
-        op.own_stream().buffered = True
+        op.part(StreamState).buffered = True
         if self.streaming.ends == "drained":
             self._read_on()
         body, chunks = self._body, deque[Any]()
@@ -198,7 +198,7 @@ class Track(Steps):
             self.state = "refused"
             outcome(op)
             return END
-        self._buffer = answer_chunks(op, body) if op.replaced else chunks
+        self._buffer = answer_chunks(op, body) if op.decided.replaced else chunks
         self.brief, self.state = None, "releasing"
         return self._buffer.popleft() if self._buffer else END
 

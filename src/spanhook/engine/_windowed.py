@@ -120,7 +120,7 @@ class Flow:
 
     def unread(self) -> list[Any]:
         """What is still held back from a consumer that stops early, as hooks would let it out."""
-        if self._op.decided:
+        if self._op.decided.refused:
             return []
         out: list[Any] = []
         for channel in self._window.open:

@@ -11,7 +11,7 @@ from spanhook.model import Record, Withheld
 async def hand_out(op: Record, *, is_async: bool) -> None:
     """Release withheld output as hooks decided. If that raises, the call fails with that error."""
     before = op.error
-    for way in op.withheld:
+    for way in op.deferred.outputs:
         if not await _leave(op, way, is_async=is_async):
             await _leave(op, way, is_async=is_async)  # the rest of it, now that the call has failed
     if op.error is not before:

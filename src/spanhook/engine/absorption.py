@@ -19,6 +19,8 @@ from spanhook.model import (
     Args,
     Attributes,
     Carried,
+    EndDetails,
+    InnerCalls,
     Kwargs,
     LayerCount,
     Record,
@@ -82,7 +84,7 @@ class Absorbed:
 
     def _made(self) -> None:
         if self.adapter.nesting.is_client:
-            self.op.own_inner().transported = True
+            self.op.part(InnerCalls).transported = True
 
     def goes_on(self, adapter: Adapter, instance: Any, carried: Carried) -> bool:
         """Whether a call belongs to this one: on the same client, such as one of an overridden method, or of the same
@@ -122,7 +124,7 @@ class Absorbed:
         """Give the enclosing operation what its own result does not report."""
         op = self.op
         if not make_encodable(attributes):
-            op.odd = True
+            op.part(EndDetails).needs_encoding = True
         op.end_attributes = attributes if op.end_attributes is None else {**op.end_attributes, **attributes}
         adapter = self.adapter
         if adapter.nesting.is_client:
@@ -137,7 +139,7 @@ class Absorbed:
 
     def count(self, count: LayerCount) -> bool:
         """Keep what the enclosing operation is told of its use; false if that has ended, and left this call behind."""
-        inner = self.op.own_inner().__dict__
+        inner = self.op.part(InnerCalls).__dict__
         counts: list[LayerCount] | None = inner.setdefault("layer_counts", [])  # setdefault is atomic
         if counts is None:
             return False
@@ -174,16 +176,16 @@ def absorbed(
         return Absorbed(parent, adapter, instance, carried, taken=False) if is_same else None
     claimed = _claimed(parent, adapter, instance, carried)
     if claimed is not None:
-        parent.own_inner().attributes = attributes
+        parent.part(InnerCalls).attributes = attributes
         if not plain:
-            parent.odd = True
+            parent.part(EndDetails).needs_encoding = True
     return claimed
 
 
 def _same_target(parent: Record, attributes: Attributes) -> bool:
     """Whether a call is for the tool, or may be for the model, that the gates of ``parent`` were asked about."""
     if parent.kind == "tool.execute":
-        return attributes.get(semconv.GEN_AI_TOOL_NAME) in (parent.name, parent.passed_as or parent.name)
+        return attributes.get(semconv.GEN_AI_TOOL_NAME) in (parent.name, parent.inner.passed_as or parent.name)
     return same_model(attributes.get(semconv.GEN_AI_REQUEST_MODEL), parent.model)
 
 
@@ -214,7 +216,7 @@ def absorbed_span(parent: Record, kind: str, scope: str, attributes: Attributes)
         return False
     spans = parent.inner.spans
     if spans is None:  # setdefault is atomic
-        spans = parent.own_inner().__dict__.setdefault("spans", {})
+        spans = parent.part(InnerCalls).__dict__.setdefault("spans", {})
     if scope not in spans:
         spans[scope] = len(gated_by(parent)) or 1
     if not spans[scope]:
@@ -229,12 +231,12 @@ def span_ended(parent: Record, scope: str, used: Usage | None, *, failed: bool) 
         assert parent.inner.spans is not None
         parent.inner.spans[scope] += 1
     else:
-        parent.own_inner().transported = True
+        parent.part(InnerCalls).transported = True
     if used is None:
         return
     told = parent.inner.span_usage
     if told is None:
-        told = parent.own_inner().__dict__.setdefault("span_usage", {})
+        told = parent.part(InnerCalls).__dict__.setdefault("span_usage", {})
     if scope in told:
         told[scope].add(used)
     else:
@@ -249,13 +251,13 @@ def _claimed(parent: Record, adapter: Adapter, instance: Any, carried: Carried) 
     """Take what the call carries from what ``parent`` still expects to be carried: all of it or nothing."""
     layers = parent.inner.carried
     if layers is None:  # setdefault is atomic: the prompts of a batch may go out in parallel
-        layers = parent.own_inner().__dict__.setdefault("carried", {})
+        layers = parent.part(InnerCalls).__dict__.setdefault("carried", {})
     left = layers.get(adapter.layer)
     if left is None:
         own = gated_by(parent)
         left = layers.setdefault(adapter.layer, list(own))
     if not carried:  # in unreadable pieces, such as tokens: accepted from one client
-        client = parent.own_inner().__dict__.setdefault("carrier", instance)
+        client = parent.part(InnerCalls).__dict__.setdefault("carrier", instance)
         return Absorbed(parent, adapter, instance, carried, taken=False) if client is instance else None
     taken: Carried = []
     for one in carried:

@@ -19,7 +19,17 @@ from spanhook.engine._pending import await_end
 from spanhook.engine.beginning import Beginning, begin, naming, open_span
 from spanhook.engine.lifecycle import fail, outcome, registry, settle
 from spanhook.gating import Hooks, conclude, is_path, load_hooks
-from spanhook.model import Adapter, Admission, Record, asheds, current, make_encodable
+from spanhook.model import (
+    Adapter,
+    Admission,
+    EndDetails,
+    HookDecisions,
+    Record,
+    Shared,
+    asheds,
+    current,
+    make_encodable,
+)
 from spanhook.telemetry import set_context
 
 
@@ -66,7 +76,7 @@ class AdmittedRuns:
 
 
 def _admission(op: Record, known: Mapping[str, str]) -> Admission:
-    state: dict[str, Any] = op.state or {}
+    state: dict[str, Any] = op.shared.state or {}
     run_state: dict[str, Any] = op.__dict__.get("run_state") or {}
     return Admission(
         op.given["run_id"],
@@ -74,7 +84,7 @@ def _admission(op: Record, known: Mapping[str, str]) -> Admission:
         registry.digest,
         state=state,
         run_state=run_state,
-        decisions=op.decisions,
+        decisions=op.decided.records,
         known=known,
     )
 
@@ -137,7 +147,7 @@ class Execution:
             return None
         if error is None:
             settle(op, result)
-            op.left = left
+            op.part(EndDetails).left = left
         else:
             fail(op, error)
         conclude(op)
@@ -155,7 +165,8 @@ class Execution:
             return
         if op.runner is not None:
             op.runner.drop()
-        op.error, op.left = None, "interrupted"
+        ending = op.part(EndDetails)
+        op.error, ending.left = None, "interrupted"
         op.published = True  # subscribers hear of the end from whoever goes on with it
         await self._end()
 
@@ -185,9 +196,9 @@ def _admit(op: Record, admission: Admission | None) -> None:
         )
         return
     op.plan = op.plan.decided or None
-    op.state = dict(admission.state)
+    op.part(Shared).state = dict(admission.state)
     op.__dict__["run_state"] = dict(admission.run_state)
-    op.decisions = admission.decisions
+    op.part(HookDecisions).records = admission.decisions
 
 
 def _restore(op: Record) -> None:

@@ -24,6 +24,7 @@ from spanhook.model import (
     Described,
     InHook,
     Kwargs,
+    Looking,
     Record,
     ambient,
     clock,
@@ -121,7 +122,7 @@ def _hook(op: Record, plan: Plan) -> None:
         # Hooks that act once do it at the last look at the call, if that is sure to be taken.
         try:
             if later(op.instance, op.args, op.kwargs):
-                op.plan, op.own_looking().later = plan.early, plan
+                op.plan, op.part(Looking).later = plan.early, plan
         except Exception as error:
             internal.report("extract.received", error)
 
@@ -142,7 +143,7 @@ def _belong(op: Record, held: Record | InHook | None) -> None:
     if held is not None or parent is not None:
         latch = _latch(held) if parent is not held else None
         if latch is None and parent is not None:
-            latch = op.root.latch
+            latch = op.root.run.stop
         if latch is not None and not op.in_hook:
             op.error = again(latch)
 
@@ -151,8 +152,8 @@ def _latch(held: Record | InHook | None) -> Reject | None:
     """The refusal of a run that has ended, and that what it started goes on without."""
     around = held if type(held) is Record else None
     while around is not None and around.ended:
-        if around.latch is not None:
-            return around.latch
+        if around.run.stop is not None:
+            return around.run.stop
         around = around.parent
     return None
 

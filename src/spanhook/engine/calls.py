@@ -25,7 +25,7 @@ from spanhook.engine.handover import hand_over, stream_sort, tap
 from spanhook.engine.lifecycle import fail, outcome, settle
 from spanhook.engine.receiving import taken
 from spanhook.errors import RunStopped, Unwound
-from spanhook.model import NOBODY, Adapter, Args, InHook, Kwargs, Record, current, shed
+from spanhook.model import NOBODY, Adapter, Args, Deferred, InHook, Kwargs, Record, current, shed
 from spanhook.telemetry import context_with, get_context, set_context
 
 Held = Record | InHook | None
@@ -72,8 +72,8 @@ def call(adapter: Adapter, wrapped: Callable[..., Any], instance: Any, args: Arg
                     if issubclass(type(result), Awaitable):
                         return _awaited(op, result, left(op))
                     settle(op, result)
-            elif op.short_circuited and adapter.editing.announce is not None:
-                op.withheld = (Announcement(op),)
+            elif op.decided.answered and adapter.editing.announce is not None:
+                op.part(Deferred).outputs = (Announcement(op),)
             finish(op)
         finally:
             try:
@@ -127,8 +127,8 @@ async def acall(
                 await _make(op, wrapped)
                 if adapter.may_stream and (stream := hand_over(op, op.result)) is not None:
                     return stream
-            elif op.short_circuited and adapter.editing.announce is not None:
-                op.withheld = (Announcement(op),)
+            elif op.decided.answered and adapter.editing.announce is not None:
+                op.part(Deferred).outputs = (Announcement(op),)
             if op.runner is None:
                 finish(op)
             else:
@@ -146,7 +146,7 @@ async def acall(
         raise
     try:
         result = outcome(op)
-        if (op.short_circuited or op.decided) and issubclass(type(result), Awaitable):
+        if (op.decided.answered or op.decided) and issubclass(type(result), Awaitable):
             return await result
         return result
     except BaseException as error:

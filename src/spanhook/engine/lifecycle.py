@@ -12,7 +12,7 @@ from spanhook.engine._native_errors import native
 from spanhook.engine.attempts import is_attempt
 from spanhook.errors import AttemptStopped, Reject, RunStopped, Unwound
 from spanhook.gating import Registry, count_decision, in_shadow, publish, tell_decided, tell_ended
-from spanhook.model import Attributes, Record, Usage, clock, joined, make_encodable, shed
+from spanhook.model import Attributes, EndDetails, Record, RunState, Usage, clock, joined, make_encodable, shed
 from spanhook.telemetry import report, telemetry
 
 registry = Registry()
@@ -33,23 +33,25 @@ def settle(op: Record, result: Any) -> None:
     """The call returned ``result``: read what it reports."""
     if op.plan is not None:
         op.returned_ns = clock.now()
-    if op.short_circuited and not op.called:  # a hook has answered in the place of its body
+    if op.decided.answered and not op.called:  # a hook has answered in the place of its body
         return
     op._result = result
     response = op.adapter.reading.response
     if response is not None:
         read_response(op, response, result)
-    if op.handled is not None:
-        op.error = op.handled
+    if op.ending.handled is not None:
+        op.error = op.ending.handled
 
 
 def fail(op: Record, error: BaseException) -> None:
     """The call raised ``error``: read what it reports nevertheless."""
     returned(op)
     shed(error)
-    if op.short_circuited and not op.called and isinstance(error, Exception | Unwound):
+    if op.decided.answered and not op.called and isinstance(error, Exception | Unwound):
         return  # as in `settle`
-    op.error, op.handled = op.looking.stopped or error_of(op, error), None
+    op.error = op.looking.stopped or error_of(op, error)
+    if op.ending.handled is not None:
+        op.ending.handled = None
     if op.adapter.reading.failure is not None:
         try:
             attributes, used = op.adapter.reading.failure(op.instance, op.args, op.kwargs, error)
@@ -90,7 +92,7 @@ def read_response(op: Record, response: Callable[[Any], tuple[Attributes, Usage 
 def note_response(op: Record, attributes: dict[str, Any], used: Usage | None) -> None:
     """Keep end attributes and usage, of a result or a stream."""
     if not make_encodable(attributes):
-        op.odd = True
+        op.part(EndDetails).needs_encoding = True
     below = op.end_attributes  # a transport's report: it knows more than the framework above it
     op.end_attributes = {**below, **attributes} if below else attributes
     if used is not None:
@@ -111,11 +113,12 @@ def end(op: Record) -> None:
         if op.looking.unheard:  # its call has not come to its body
             publish(op, "pre", count_decision)
         publish(op, op.phase, count_decision)
-    if op.decisions and not op.summed:
-        decided, all_decided = [one.decision for one in op.decisions], op.root.__dict__.setdefault("run_decisions", [])
+    if op.decided.records and not op.summed:
+        decided = [one.decision for one in op.decided.records]
+        all_decided = op.root.part(RunState).__dict__.setdefault("decisions", [])
         op.summed = True
         all_decided.extend(decided)
-    if op.pending and op.parent is None and not reaper.here():
+    if op.run.pending and op.parent is None and not reaper.here():
         # Operations dropped inside the run are reported first, so that the run includes them.
         op.end_time_ns = clock.wall()
         op.handed = True
@@ -168,7 +171,7 @@ def _is_inside(op: Record) -> bool:
 def outcome(op: Record) -> Any:
     """Return or raise what the caller of an ended operation gets; a refused coroutine function may get an awaitable."""
     error = op.error
-    if error is None or error is op.handled:
+    if error is None or error is op.ending.handled:
         return op.result
     if isinstance(error, Reject):
         instead = _instead_of(op, error)
@@ -189,10 +192,10 @@ def _instead_of(op: Record, reject: Reject) -> Any:
     """What the caller of a refused operation gets in place of a ``Reject``: an exception to raise, or else a result."""
     root, adapter = op.root, op.adapter
     error: BaseException = reject
-    if root.latch is not None and "boundary" not in adapter.traits:
+    if root.run.stop is not None and "boundary" not in adapter.traits:
         if not root.ended and _is_inside(op):
-            return RunStopped(root.latch)
-    elif (op.decided or "boundary" in adapter.traits) and adapter.editing.rejected is not None:
+            return RunStopped(root.run.stop)
+    elif (op.decided.refused or "boundary" in adapter.traits) and adapter.editing.rejected is not None:
         try:
             result = adapter.editing.rejected(op.instance, op.args, op.kwargs, reject.reason)
         except Exception as failure:
@@ -203,6 +206,6 @@ def _instead_of(op: Record, reject: Reject) -> Any:
             error = reject if result is None else result
     if isinstance(error, Reject):
         error = native(op, error)
-        if op.decided and is_attempt(op):
+        if op.decided.refused and is_attempt(op):
             return AttemptStopped(error)
     return error

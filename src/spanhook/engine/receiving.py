@@ -12,17 +12,7 @@ from spanhook.engine._chunks import answer_chunks
 from spanhook.engine._gates import broken, show
 from spanhook.errors import HookError, Unwound
 from spanhook.gating import LastLook, Plan, count_decision, publish
-from spanhook.model import (
-    Args,
-    Kwargs,
-    Receipt,
-    Record,
-    Rewritten,
-    as_read,
-    note_gated,
-    same,
-    with_received,
-)
+from spanhook.model import Args, Kwargs, Receipt, Record, Rewritten, as_read, note_gated, same, with_received
 
 
 def look_for(op: Record, receipt: Receipt, instance: Any, args: Args, kwargs: Kwargs) -> "Look | None":
@@ -36,13 +26,14 @@ def look_for(op: Record, receipt: Receipt, instance: Any, args: Args, kwargs: Kw
     Returns:
         ``None`` if there is nothing new to see, and nobody has waited for it.
     """
-    shown, op.shown = op.shown, None
+    looking = op.looking
+    shown, looking.shown = looking.shown, None
     if isinstance(shown, Look):
         return shown
     try:
         arguments = receipt.arguments(instance, args, kwargs, shown)
         if arguments is None:
-            op.shown = shown
+            looking.shown = shown
             return None
         shown, arguments = receipt.visible(instance, shown), receipt.visible(instance, arguments)
         differs = not same(shown, arguments)
@@ -53,13 +44,12 @@ def look_for(op: Record, receipt: Receipt, instance: Any, args: Args, kwargs: Kw
     except Exception as error:
         broken(op, error)
         return Look(op, op.plan, receipt, instance, args, kwargs, differs=False, waited=False)
-    waited = op.looking.later is not None
-    plan = op.looking.later or op.plan
-    if waited:
-        op.own_looking().later = None
-    if not waited and not op.looking.unheard and not (differs and plan.looks_again):
+    waited = looking.later is not None
+    plan = looking.later or op.plan
+    looking.later = None
+    if not waited and not looking.unheard and not (differs and plan.looks_again):
         if receipt.returns:
-            op.shown = arguments
+            looking.shown = arguments
         return None
     return Look(op, plan, receipt, instance, args, kwargs, differs=differs, waited=waited)
 
@@ -73,7 +63,7 @@ def taken(op: Record) -> "Look | None":
     """The look for which a call was left, to be taken now; ``None`` if it was left for an answer."""
     look: Look | None = op.looking.look
     if look is not None:
-        op.own_looking().look = None
+        op.looking.look = None
     return look
 
 
@@ -104,14 +94,16 @@ class Look:
             raise stopped
         if not self._taken:
             if inside and op.runner is not None and op.runner.is_async and op.error is None and self._waits():
-                op.own_looking().look = self
+                op.looking.look = self
                 raise Unwound
             drive(self._gates(is_async=False))
-        if op.short_circuited:
+        if op.decided.answered:
             return self._answer()
         args, kwargs = self._body
         if self._receipt.returns:
-            op.shown = self._receipt.visible(self._instance, self._receipt.arguments(self._instance, args, kwargs, {}))
+            op.looking.shown = self._receipt.visible(
+                self._instance, self._receipt.arguments(self._instance, args, kwargs, {})
+            )
         return wrapped(*args, **kwargs)
 
     async def amake(self, wrapped: Callable[..., Awaitable[Any]]) -> Any:
@@ -119,7 +111,7 @@ class Look:
         if stopped is not None:
             raise stopped
         await self._gates(is_async=True)
-        if self._op.short_circuited:
+        if self._op.decided.answered:
             return self._answer()
         args, kwargs = self._body
         return await wrapped(*args, **kwargs)
@@ -129,9 +121,9 @@ class Look:
         the call when that is made again.
         """
         await self._gates(is_async=True)
-        if self._op.short_circuited:
+        if self._op.decided.answered:
             self._answer()
-        self._taken, self._op.shown = True, self
+        self._taken, self._op.looking.shown = True, self
 
     def _waits(self) -> bool:
         return any(gate.slow for gate in self._plan.pre if gate.acts_once or (self._differs and gate.asked_again))
@@ -145,9 +137,9 @@ class Look:
             except BaseException as error:
                 broken(op, error)
         if op.error is not None:
-            looking = op.own_looking()
+            looking = op.looking
             looking.stopped, op.called, looking.unheard = op.error, False, False
-            op.shown = self  # a framework that tries again gets the same answer
+            looking.shown = self  # a framework that tries again gets the same answer
             raise op.error
         if op.looking.unheard:
             hear(op)
@@ -193,11 +185,11 @@ async def looked_at(op: Record, make: Callable[..., AsyncIterator[Any]]) -> Asyn
             if look is not None:
                 with suppress(Unwound):  # a hook has answered
                     await look.wait()
-            elif not op.short_circuited:
+            elif not op.decided.answered:
                 raise
         finally:
             await source.aclose()
-        if op.short_circuited:
+        if op.decided.answered:
             for chunk in answer_chunks(op, None):
                 yield chunk
             return

@@ -14,7 +14,7 @@ from spanhook.gating._refusals import returned_refusal
 from spanhook.gating.binding import BEFORE_NEXT, Bound
 from spanhook.gating.listener import Tally
 from spanhook.gating.plan import Plan
-from spanhook.model import Operation, Record, current, note_gated
+from spanhook.model import Looking, Operation, Record, current, note_gated
 
 Waiting = Coroutine[Any, Any, None]
 """What goes on where hooks cannot run inline."""
@@ -100,7 +100,7 @@ class Asking(Pieces):
     async def act_once(self) -> None:
         """The call is answered, so no body receives anything: hooks that waited for the last look act now."""
         op = self.op
-        looking = op.own_looking()
+        looking = op.part(Looking)
         waiting, looking.later = looking.later.once, None
         for bound in waiting:
             if op.error is None and (not bound.selective or self.wants(bound)):
@@ -137,7 +137,7 @@ class Asking(Pieces):
             op.rewrite(rewritten)
             if op.gated is not None:
                 note_gated(op)
-            self.verdicts.record(bound, "modify", view._reason or ", ".join(op.modified), spent)
+            self.verdicts.record(bound, "modify", view._reason or ", ".join(op.decided.modified), spent)
             spent = 0  # counted
             if not again:
                 await self.ask_again(bound)

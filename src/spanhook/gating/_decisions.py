@@ -16,9 +16,11 @@ from spanhook.gating.listener import Tally
 from spanhook.model import (
     REPLACEABLE,
     DecisionRecord,
+    HookDecisions,
     HookMode,
     Operation,
     Record,
+    RunState,
     Said,
     added,
     alike,
@@ -96,16 +98,18 @@ class Verdicts:
             said = f"cannot answer {op.kind} with {type(value).__name__}"
             self.failed(bound, HookError(Said.of(f"{said}: {words(error)}", said)), spent)
             return
-        op.answer, op.short_circuited = value, True
+        decided = op.part(HookDecisions)
+        decided.answer, decided.answered = value, True
         if "block" in op.adapter.traits:
-            op.answerer = bound
+            decided.answerer = bound
         self.record(bound, "replace", reason or "answered instead of the call", spent)
 
     def unanswer(self, *, keep: bool) -> None:
         """The answer was not used, since the call was made anyway. With ``keep``, the call's outcome stands."""
-        op, bound = self._op, self._op.answerer
-        op.result = op.answer = op.answerer = None
-        op.short_circuited = False
+        decided = self._op.decided
+        bound = decided.answerer
+        self._op.result = decided.answer = decided.answerer = None
+        decided.answered = False
         self.failed(bound, HookError(_UNTAKEN), 0, keep=keep)
 
     def replace(self, bound: Bound, value: Any, spent: int, reason: str = "") -> None:
@@ -127,8 +131,9 @@ class Verdicts:
         except Exception as error:
             self.failed(bound, error, spent, keep=op.error is not None)
             return
-        op.answer, op.error, op.replaced = value, None, True
-        if op.spilt:
+        decided = op.part(HookDecisions)
+        decided.answer, op.error, decided.replaced = value, None, True
+        if op.deferred.leaked:
             self._late(bound, reason or "replaced the result", spent)
         else:
             self.record(bound, "replace", reason or "replaced the result", spent)
@@ -223,18 +228,19 @@ class Verdicts:
                 return
             op.error = instead
             if self._stops_run(bound):
-                op.root.latch = Reject(f"hook {bound.name!r} {what}", status_code=500, scope="run")
+                op.root.part(RunState).stop = Reject(f"hook {bound.name!r} {what}", status_code=500, scope="run")
         self.record(bound, decision, said, spent)
 
     def _reject(self, bound: Bound, reject: Reject, decision: Decision, spent: int) -> None:
         op = self._op
         if (reject.scope == "run" and op.shadow is None) or self._stops_run(bound):
-            op.root.latch = reject
-        late = op.phase == "post" and (op.out or op.spilt) and not self._in_time
+            op.root.part(RunState).stop = reject
+        late = op.phase == "post" and (op.out or op.deferred.leaked) and not self._in_time
         if late:
             self._late(bound, reject.reason, spent, reject)
         if not (late and op.out):
-            op.error, op.decided = reject, True
+            decided = op.part(HookDecisions)
+            op.error, decided.refused = reject, True
         if (op.foreign or "made_elsewhere" in op.adapter.traits) and decision == "reject":
             decision = "attempted"  # the library may make the call anyway
         if not late:
@@ -273,7 +279,8 @@ class Verdicts:
         record = DecisionRecord(
             bound.name, op.event, decision, reason, spent, bound.fail_mode, status, mode, facts=facts
         )
-        op.decisions = (*op.decisions, record)
+        decided = op.part(HookDecisions)
+        decided.records = (*decided.records, record)
 
 
 _UNTAKEN = "it answered, but a `with` block runs all the same; the code in it must go through op.call() or op.stream()"

@@ -36,12 +36,12 @@ class Observing(Asking):
         """
         op, plan = self.op, self.plan
         await self._all(first)
-        if not (op.fault and op.error is None and plan.error):
+        if not (op.ending.fault and op.error is None and plan.error):
             return
         # The result says that the call failed: `on_error` hooks run once it is settled, and it is returned.
         conclude(op)
-        if op.fault:
-            failed = op.error = FailedResult(op.fault)
+        if op.ending.fault:
+            failed = op.error = FailedResult(op.ending.fault)
             conclude(op)
             await self._all()
             if op.error is failed:

@@ -31,7 +31,7 @@ class Pieces(InHook):
 
     def host(self) -> Host:
         """How hooks are waited for here: what is left of a chain may run elsewhere than it began."""
-        return host_for(is_async=self.is_async and not self.op.unawaited)
+        return host_for(is_async=self.is_async and not self.op.ending.unawaited)
 
     def now(self, view: Operation, function: Callable[..., Any], *args: Any) -> Outcome:
         """Run code that does not have to be awaited."""

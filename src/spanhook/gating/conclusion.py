@@ -4,19 +4,19 @@ from spanhook.concurrency import is_cancellation
 from spanhook.diagnostics import internal
 from spanhook.errors import Reject, RunStopped
 from spanhook.gating.control_flow import control
-from spanhook.model import Record
+from spanhook.model import EndDetails, Record
 
 
 def conclude(op: Record) -> None:
     """Determine status and phase from ``op.error``."""
     error = op.error
-    if op.latch is not None and op.parent is None and not op.foreign and not _is_from_outside(error):
-        error = op.error = op.latch
+    if op.run.stop is not None and op.parent is None and not op.foreign and not _is_from_outside(error):
+        error = op.error = op.run.stop
     if error is None:
         op.phase = "post"
         if op.adapter.reading.fault is not None:
-            op.fault = _fault(op)
-        op.status = op.left or ("error" if op.fault else "success")
+            op.part(EndDetails).fault = _fault(op)
+        op.status = op.ending.left or ("error" if op.ending.fault else "success")
         return
     if isinstance(error, RunStopped):
         error = op.error = error.reject

@@ -182,7 +182,7 @@ def tell(op: Record, bound: Bound, decision: Decision, spent_ns: int, phase: Pha
         chains: dict[str, ChainRun] = op.__dict__.setdefault(_KEY, {})
         chain = chains[phase] = ChainRun(op, phase)
     result = _result(op, bound, decision, spent_ns)
-    if (isinstance(op.error, Reject) and op.decided) or decision == "too_late":
+    if (isinstance(op.error, Reject) and op.decided.refused) or decision == "too_late":
         chain.aborted = True
         chain.reason = chain.reason or result.error
     told = chain.add(bound, result)
@@ -200,7 +200,7 @@ def _result(op: Record, bound: Bound, decision: Decision, spent_ns: int) -> Hook
     spent = spent_ns / 1e6
     if decision == "allow":
         return HookResult(bound.name, True, duration_ms=spent, fail_mode=bound.fail_mode)
-    last = op.decisions[-1]
+    last = op.decided.records[-1]
     said = "" if decision in _ANSWERS else str(last.reason)
     data = {"status_code": last.status_code, **last.facts} if last.status_code else {}
     success = decision not in ("error", "timeout")

@@ -57,7 +57,7 @@ class Runner(Observing):
     def calls(self) -> bool:
         """Whether the call is to be made: no hook has refused it, answered in its place, or made it in another task."""
         op = self.op
-        return op.error is None and not self._made and (not op.short_circuited or "block" in op.adapter.traits)
+        return op.error is None and not self._made and (not op.decided.answered or "block" in op.adapter.traits)
 
     # ------------------------------------------------------------------------------------ before the call
 
@@ -164,7 +164,7 @@ class Runner(Observing):
         op = self.op
         if self._passed or op.error is not None:
             return
-        if op.looking.later is not None and op.short_circuited:
+        if op.looking.later is not None and op.decided.answered:
             await self.act_once()
         if op.error is None:
             self._passed = True
@@ -199,7 +199,7 @@ class Runner(Observing):
             started = now()
             while entered:
                 waiting = entered[-1]
-                if waiting.slot < 0 or op.latch is not None:
+                if waiting.slot < 0 or op.run.stop is not None:
                     return self._leave()
                 assert type(waiting) is Generator
                 entered.pop()
@@ -230,7 +230,7 @@ class Runner(Observing):
             error = None  # its traceback holds this frame
             self._inline_ns += spent
             current.set(op)
-        return self._leave() if op.latch is not None else None
+        return self._leave() if op.run.stop is not None else None
 
     async def _leave(self, depth: int = 0) -> None:
         """Go on around the call, until ``depth`` hooks wait."""
@@ -275,10 +275,10 @@ class Runner(Observing):
             finally:
                 self._inline_ns += spent
                 current.set(op)
-        if self.observed < len(hooks) or (not failed and (plan.together or (op.fault and plan.error))):
+        if self.observed < len(hooks) or (not failed and (plan.together or (op.ending.fault and plan.error))):
             return self._observe()
         self.done = True
-        if op.latch is not None:  # the run has been stopped meanwhile
+        if op.run.stop is not None:  # the run has been stopped meanwhile
             conclude(op)
         return None
 

@@ -16,7 +16,7 @@ from spanhook.gating.auditing import in_shadow
 from spanhook.gating.listener import Delivery, Listener
 from spanhook.gating.plan import Plan
 from spanhook.gating.runner import Runner
-from spanhook.model import Event, Record, Shadowing
+from spanhook.model import NO_ENDING, EndDetails, Event, Record, Shadowing, StreamState
 from spanhook.telemetry import context_with, report_decision, set_context, telemetry
 
 Standing = Literal["waiting", "dropped"]
@@ -100,7 +100,7 @@ class Trial:
     def enter(self) -> None:
         """Run hooks before the call and, if these end the operation, those after it."""
         drive(self._runner.enter())
-        if self._op.error is not None or (self._op.short_circuited and "block" not in self._op.adapter.traits):
+        if self._op.error is not None or (self._op.decided.answered and "block" not in self._op.adapter.traits):
             self._finish()
         self._tell()
 
@@ -108,13 +108,16 @@ class Trial:
         """The call has ended: run the hooks after it, unless they have run."""
         op, real = self._op, self._real
         if not self._runner.done:
-            op.called, op.left, op.raw, op.returned_ns = real.called, real.left, real.raw, real.returned_ns
+            op.called, op.returned_ns = real.called, real.returned_ns
+            if real.ending is not NO_ENDING:
+                ending = op.part(EndDetails)
+                ending.left, ending.raw = real.ending.left, real.ending.raw
             op.own_usage, op.leaves, op.end_attributes = real.own_usage, real.leaves, real.end_attributes
             if real.stream.streamed:
-                stream = op.own_stream()
+                stream = op.part(StreamState)
                 stream.streamed, stream.first_chunk_ns = True, real.stream.first_chunk_ns
                 stream.buffered = bool(self._plan.buffers or self._plan.windows)
-            if not op.short_circuited:
+            if not op.decided.answered:
                 op.result, op.error = event._outcome()
             self._finish()
         self._tell()
@@ -124,7 +127,7 @@ class Trial:
         drive(self._runner.observe())
 
     def _tell(self) -> None:
-        decisions, shadowing = self._op.decisions, self._real.shadowing
+        decisions, shadowing = self._op.decided.records, self._real.shadowing
         assert shadowing is not None
         for decision in decisions[self._told :]:
             shadowing.decisions.append(decision)

@@ -13,7 +13,7 @@ from spanhook.gating._topics import Topic, Topics, parse_events, parse_level
 from spanhook.gating.binding import WATCH, Bound
 from spanhook.gating.hook import FunctionHook, HookSettings
 from spanhook.gating.listener import Delivery, Listener, Tally
-from spanhook.model import Event, InHook, Level, Record, Said, clock, current, shed, words
+from spanhook.model import Event, InHook, Level, Looking, Record, Said, clock, current, shed, words
 from spanhook.semconv import Decision, Phase
 
 
@@ -103,7 +103,7 @@ def publish(op: Record, phase: Phase, tally: Tally) -> None:
     if phase == "pre":
         waits = _is_received_later(op)
         if waits or op.looking.unheard:
-            op.own_looking().unheard = waits
+            op.part(Looking).unheard = waits
         if waits:
             return
     for bound, put in plan.heard.get(phase, ()):
@@ -118,7 +118,7 @@ def _is_received_later(op: Record) -> bool:
     """Whether its call has not begun, and listeners wait for what its body receives, as the last look at it does."""
     receiving = op.adapter.receiving
     later = None if receiving is None else receiving.later
-    if later is None or op.called or op.short_circuited:
+    if later is None or op.called or op.decided.answered:
         return False
     try:
         return later(op.instance, op.args, op.kwargs)

@@ -7,7 +7,7 @@ from spanhook.gating._decisions import Verdicts
 from spanhook.gating.binding import Bound
 from spanhook.gating.tally import count_decision
 from spanhook.gating.text_filters import TextFilter
-from spanhook.model import STREAMING, Operation, Record, clock
+from spanhook.model import STREAMING, Operation, Record, StreamState, clock
 
 
 class Window:
@@ -95,7 +95,8 @@ class Window:
         """The stream has ended: record which hooks have rewritten it."""
         for one in self._hooks:
             if one.changed:
-                self._op.phase, self._op.own_stream().reworded = "post", True
+                stream = self._op.part(StreamState)
+                self._op.phase, stream.reworded = "post", True
                 reason = "; ".join(dict.fromkeys(filter(None, one.reasons))) or "rewrote streamed text"
                 Verdicts(self._op, count_decision).record(one.bound, "replace", reason, one.longest_ns)
                 one.changed = False

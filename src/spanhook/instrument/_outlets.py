@@ -10,7 +10,7 @@ from spanhook.gating import Registry
 from spanhook.instrument._family import Family
 from spanhook.instrument._points import Make
 from spanhook.instrument._wrapping import Binding, Wrapper
-from spanhook.model import Record, Texts, current, current_record, shed
+from spanhook.model import Deferred, Record, Texts, current, current_record, shed
 
 Wanted = Callable[[Registry], bool]
 Around = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
@@ -225,7 +225,7 @@ def _spill(error: Exception) -> None:
     """Let output that cannot be held back leave, and record that it did."""
     op = current_record()
     if op is not None and op.plan is not None and (op.plan.buffers or op.plan.windows):
-        op.spilt = True
+        op.part(Deferred).leaked = True
     internal.report("withhold", error)
 
 

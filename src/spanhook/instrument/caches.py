@@ -12,7 +12,7 @@ from typing import Any
 
 from spanhook.engine import registry
 from spanhook.gating import Registry
-from spanhook.model import Record, current
+from spanhook.model import Deferred, Record, current
 
 _KINDS = frozenset(("llm.call", "embeddings.create", "tool.execute", "mcp.resource.read"))
 """What answers with what is cached. What contains such calls caches other things meanwhile."""
@@ -44,7 +44,7 @@ def _held(write: Write) -> bool:
     op = current.get()  # also one that has ended: streams are written in tasks of their own
     if type(op) is not Record or op.plan is None or op.kind not in _KINDS or not op.called:
         return False
-    waiting = next((way for way in op.withheld if isinstance(way, _Writes)), None)
+    waiting = next((way for way in op.deferred.outputs if isinstance(way, _Writes)), None)
     if op.ended or (waiting is not None and waiting.decided):
         return _is_changed(op)
     plan = op.plan
@@ -52,13 +52,13 @@ def _held(write: Write) -> bool:
         return False
     if waiting is None:
         waiting = _Writes(op)
-        op.withheld += (waiting,)
+        op.part(Deferred).outputs += (waiting,)
     waiting.add(write)
     return True
 
 
 def _is_changed(op: Record) -> bool:
-    return op.error is not None or op.replaced or op.stream.reworded
+    return op.error is not None or op.decided.replaced or op.stream.reworded
 
 
 class _Writes:

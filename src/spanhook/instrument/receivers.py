@@ -8,7 +8,7 @@ from spanhook.engine import hear, look_for
 from spanhook.gating import Registry
 from spanhook.instrument._points import Make
 from spanhook.instrument._wrapping import Binding, Wrapper, static
-from spanhook.model import NOT_LOOKING, Receipt, Record, current, shed
+from spanhook.model import Receipt, Record, current, shed
 
 
 def receiving(
@@ -26,13 +26,13 @@ def receiving(
     def receive(body: Any, instance: Any, args: Any, kwargs: Any, *, is_async: bool) -> Any:
         nonlocal receipt
         op = current.get()
-        if type(op) is Record and op.shown is not None:
+        if type(op) is Record and (looking := op.looking).shown is not None:
             receipt = receipt or load()
             if receipt.belongs(op.instance, instance):
-                if op.looking.later is None and receipt.untouched(instance, op.shown, args, kwargs):
-                    if op.looking.unheard:
+                if looking.later is None and receipt.untouched(instance, looking.shown, args, kwargs):
+                    if looking.unheard:
                         hear(op)
-                    op.shown = None
+                    looking.shown = None
                 elif (look := look_for(op, receipt, instance, args, kwargs)) is not None:
                     return look.amake(body) if is_async else look.make(body)
         return body(*args, **kwargs)
@@ -59,11 +59,13 @@ def receiving(
                 if (
                     type(op) is Record
                     and op.instance is instance
-                    and op.looking is NOT_LOOKING
+                    and (looking := op.looking).shown is not None
+                    and looking.later is None
+                    and not looking.unheard
                     and receipt is not None
-                    and receipt.untouched(instance, op.shown, args, kwargs)
+                    and receipt.untouched(instance, looking.shown, args, kwargs)
                 ):
-                    op.__dict__.pop("shown", None)  # as in `receive`, for most calls: nothing is left to report of it
+                    looking.shown = None  # as in `receive`, for most calls: nothing is left to report of it
                     return wrapped(*args, **kwargs)
                 return wrapper(wrapped, instance, args, kwargs)
             except BaseException as error:

@@ -107,7 +107,7 @@ class View:
     @property
     def decisions(self) -> tuple[DecisionRecord, ...]:
         """Every decision about it except ``allow``."""
-        return self._record.decisions
+        return self._record.decided.records
 
     @property
     def mode(self) -> HookMode:
@@ -191,7 +191,7 @@ class View:
         told = (record.end_attributes or {}).get(semconv.GEN_AI_RESPONSE_FINISH_REASONS) or ()
         value = None
         if record.kind == "tool.execute":
-            value = copied(result if record.raw is None else record.raw)
+            value = copied(result if record.ending.raw is None else record.ending.raw)
         return Response(messages, tuple(told), value)
 
     @property
@@ -203,7 +203,7 @@ class View:
     def own_usage(self) -> Usage | None:
         """What a model call itself used, without model calls made inside it; ``None`` if nothing was reported."""
         record = self._record
-        if record.routed:  # it only passed on what others answered, which are operations of their own
+        if record.inner.routed:  # it only passed on what others answered, which are operations of their own
             nothing = Usage()
             nothing.charge(0)
             nothing.come_from("framework")

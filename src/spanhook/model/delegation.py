@@ -10,8 +10,24 @@ from functools import lru_cache
 from spanhook import semconv
 from spanhook.model.adapter import Adapter
 from spanhook.model.record import Record
+from spanhook.model.record_parts import Part
 
 AGENT, DELEGATION = "agent.invoke", "agent.delegate"
+
+
+class Delegations(Part):
+    """What this module keeps with the run of an agent.
+
+    Attributes:
+        run: The run as a delegation; false if it is not one, ``None`` if nobody has asked.
+        handed_to: Agents that this agent's members have handed off to and that have not begun yet.
+    """
+
+    name = "delegations"
+    run: Record | bool | None = None
+
+    def __init__(self) -> None:
+        self.handed_to: set[str] = set()
 
 
 def delegation_of(op: Record) -> Record | None:
@@ -20,13 +36,14 @@ def delegation_of(op: Record) -> Record | None:
     Returns:
         The same record each time; ``None`` if no agent encloses it, or if it runs because of a hand-off.
     """
-    found = op.delegation
+    known = op.part(Delegations)
+    found = known.run
     if found is None:
         around = _agent(op.parent)
         if around is None or _was_handed_to(op.name, around):
-            found = op.delegation = False
+            found = known.run = False
         else:
-            found = op.delegation = _made(op, around)
+            found = known.run = _made(op, around)
     if not isinstance(found, Record):
         return None
     found.args, found.kwargs, found.result, found.error = op.args, op.kwargs, op.result, op.error
@@ -41,13 +58,14 @@ def note_handoff(op: Record) -> None:
     giver = _agent(op.parent)
     team = giver if giver is None or "hosts" in giver.adapter.traits else _agent(giver.parent)
     if team is not None:
-        team.__dict__.setdefault("handed_to", set()).update(op.name.split(","))
+        team.part(Delegations).handed_to.update(op.name.split(","))
 
 
 def _was_handed_to(name: str, around: Record) -> bool:
-    if not around.handed_to or name not in around.handed_to:
+    waiting = around.part(Delegations).handed_to
+    if name not in waiting:
         return False
-    around.handed_to.discard(name)
+    waiting.discard(name)
     return True
 
 

@@ -14,6 +14,7 @@ from spanhook.model.event_names import alias_of
 from spanhook.model.failures import words
 from spanhook.model.operation import WATCHING, Operation
 from spanhook.model.record import Record
+from spanhook.model.record_parts import Shared
 from spanhook.model.usage import Usage
 from spanhook.semconv import Phase, Status
 
@@ -51,14 +52,14 @@ class Event(Operation):
         self._locked = WATCHING
         self._changed = self._answered = False
         self._phase: Phase = phase
-        call = record.held_call
+        call = record.shared.call
         if call is None or call[0] is not record.args or call[1] is not record.kwargs:
-            call = record.held_call = _hold(record.args, record.kwargs)
+            call = record.part(Shared).call = _hold(record.args, record.kwargs)
         self._given = call
         if phase == "pre":
             self._status, self._ended = "", _NOTHING_YET
         else:
-            answered = record.short_circuited or record.replaced
+            answered = record.decided.answered or record.decided.replaced
             result = record.whole if answered else record._result
             self._status, self._ended = record.status, (held(result), record.error)
 
@@ -87,7 +88,7 @@ class Event(Operation):
         """When the operation began; after the call, when it returned or its stream ended."""
         record = self._record
         at = record.start_ns if self._phase == "pre" else record.returned_ns or record.end_ns
-        since_epoch = record.__dict__.setdefault("epoch_ns", clock.wall() - clock.now())
+        since_epoch = record.part(Shared).__dict__.setdefault("epoch_ns", clock.wall() - clock.now())
         return datetime.fromtimestamp((since_epoch + at) / 1e9, UTC)
 
     # ----------------------------------------------------------------- whose it is

@@ -16,6 +16,7 @@ from spanhook.model._view import View
 from spanhook.model.arguments import Args, Kwargs
 from spanhook.model.encoding import exact_text
 from spanhook.model.record import Record
+from spanhook.model.record_parts import Shared
 from spanhook.model.request import Change, Message
 
 RETURNED = "the hook has returned; a hook changes its operation only while it runs"
@@ -70,13 +71,13 @@ class Operation(View):
     def state(self) -> dict[str, Any]:
         """A dict shared by the hooks of this operation, which may change it while they run."""
         if not self._locked or self._locked is STREAMING:
-            state = self._record.state
+            state = self._record.shared.state
             if state is None:
-                state = self._record.state = {}
+                state = self._record.part(Shared).state = {}
             return state
         if self._locked is TIMED_OUT:
             raise SealedError(f"op.state was accessed, but {self._locked}")
-        return MappingProxyType(self._record.state or {})  # pyright: ignore[reportReturnType]
+        return MappingProxyType(self._record.shared.state or {})  # pyright: ignore[reportReturnType]
 
     @property
     def run_state(self) -> dict[str, Any]:
@@ -208,10 +209,10 @@ def _http(inputs: Any, headers: Mapping[str, str] | None, body: bytes | None) ->
 
 def view_of(record: Record) -> Operation:
     """The shared read-only view of an operation."""
-    known = record.view
+    known = record.shared.view
     view = None if known is None else known()
     if view is None:
         view = Operation(record)
         view._locked = READING
-        record.view = weakref.ref(view)
+        record.part(Shared).view = weakref.ref(view)
     return view

@@ -14,7 +14,7 @@ from spanhook.model._state import State
 from spanhook.model.arguments import Attributes
 from spanhook.model.encoding import encodable, exact_text, make_encodable
 from spanhook.model.identity import NOBODY, Identity, identity_of
-from spanhook.model.record_parts import InnerCalls, Looking, StreamState
+from spanhook.model.record_parts import EndDetails, HookDecisions, P, StreamState
 from spanhook.model.request import Request
 from spanhook.model.usage import Usage
 
@@ -113,11 +113,11 @@ class Record(State):
             Exception: The chunks cannot be read; a gate that needs them fails.
         """
         result = self.result
-        if not self.adapter.may_stream or not (self.short_circuited or self.replaced):
+        if not self.adapter.may_stream or not (self.decided.answered or self.decided.replaced):
             return result
         known = self.stream.answered
         if known is None or known[0] is not result:
-            known = self.own_stream().answered = result, self._added_up(result)
+            known = self.part(StreamState).answered = result, self._added_up(result)
         return known[1]
 
     def _added_up(self, result: Any) -> Any:
@@ -129,9 +129,9 @@ class Record(State):
             return result
         body = None if streaming.body is None else streaming.body(*call, result)
         if body is not None:  # also of what has come as a whole, such as bytes
-            chunks, pieces = body.chunks, body.answer(self.answer)
+            chunks, pieces = body.chunks, body.answer(self.decided.answer)
         elif streamed and streaming.chunks is not None and streaming.answer_chunks is not None:
-            chunks, pieces = streaming.chunks(*call), streaming.answer_chunks(*call, self.answer)
+            chunks, pieces = streaming.chunks(*call), streaming.answer_chunks(*call, self.decided.answer)
         else:
             return result
         chunks.keep = True
@@ -189,30 +189,23 @@ class Record(State):
     def note(self, event: str, attributes: Attributes) -> None:
         """Note an event that the library reports inside it."""
         make_encodable(attributes)
-        self.__dict__.setdefault("noted", []).append((event, attributes, clock.wall()))
+        self.part(EndDetails).__dict__.setdefault("events", []).append((event, attributes, clock.wall()))
 
     @property
     def out(self) -> bool:
         """Whether the result, or part of it, has already been handed to the application."""
         stream = self.stream
-        return stream.streamed and not stream.buffered and not self.short_circuited
+        return stream.streamed and not stream.buffered and not self.decided.answered
 
-    def own_stream(self) -> StreamState:
-        """Its part ``stream``, to be written."""
-        return self.__dict__.setdefault("stream", StreamState())
-
-    def own_looking(self) -> Looking:
-        """Its part ``looking``, to be written."""
-        return self.__dict__.setdefault("looking", Looking())
-
-    def own_inner(self) -> InnerCalls:
-        """Its part ``inner``, to be written."""
-        return self.__dict__.setdefault("inner", InnerCalls())
+    def part(self, kind: type[P]) -> P:
+        """Its part of this kind, to be written."""
+        known = self.__dict__.get(kind.name)
+        return self.__dict__.setdefault(kind.name, kind()) if known is None else known
 
     def rewrite(self, rewritten: Rewritten) -> None:
         """Replace the call."""
         self.args, self.kwargs = rewritten.args, rewritten.kwargs
-        self.modified = tuple(dict.fromkeys((*self.modified, *rewritten.fields)))
+        self.part(HookDecisions).modified = tuple(dict.fromkeys((*self.decided.modified, *rewritten.fields)))
         if rewritten.model != self.model:
             model = self.attributes[semconv.GEN_AI_REQUEST_MODEL] = encodable(rewritten.model)
             self.span.set_attribute(semconv.GEN_AI_REQUEST_MODEL, model)

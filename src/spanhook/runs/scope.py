@@ -7,7 +7,7 @@ from uuid import UUID
 
 from spanhook.engine import OperationBlock, OwnOperation, operation_for
 from spanhook.errors import ConfigurationError
-from spanhook.model import RunFacts, asheds, exact_text, sheds
+from spanhook.model import EndDetails, RunFacts, asheds, exact_text, sheds
 from spanhook.runs.user import User, user_of
 
 
@@ -57,7 +57,7 @@ class RunScope:
         if op is not None:
             op._output = self.output
             if self.interrupted:
-                op._record.left = "interrupted"
+                op._record.part(EndDetails).left = "interrupted"
 
 
 def run_scope(

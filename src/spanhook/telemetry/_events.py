@@ -25,10 +25,10 @@ def tell(op: Record, logger: Logger, context: Context, error_type: str | None, i
         error_type: The error that ``op`` failed with, if any.
         in_full: Whether exception messages are included.
     """
-    for number, decision in enumerate(op.decisions):
+    for number, decision in enumerate(op.decided.records):
         emit(op, number, logger, context, semconv.EVENT_DECISION, _decided(op, decision, in_full))
     if op.parent is None:
-        emit(op, len(op.decisions), logger, context, semconv.EVENT_RUN, _ran(op, error_type), _body(op))
+        emit(op, len(op.decided.records), logger, context, semconv.EVENT_RUN, _ran(op, error_type), _body(op))
 
 
 def decided(op: Record, decision: DecisionRecord, logger: Logger, context: Context, in_full: bool) -> None:
@@ -98,12 +98,12 @@ def _ran(op: Record, error_type: str | None) -> dict[str, Any]:
     _fields.used_inside(attributes, op.usage, zeros=True)
     if error_type:
         attributes[semconv.ERROR_TYPE] = error_type
-    attributes[semconv.DECISION_COUNTS] = len(op.run_decisions or ())
+    attributes[semconv.DECISION_COUNTS] = len(op.run.decisions or ())
     return attributes
 
 
 def _body(op: Record) -> dict[str, Any]:
     return {
         semconv.USAGE_BY_MODEL: {model: one.as_metadata() for model, one in op.usage_by_model.items()},
-        semconv.DECISION_COUNTS: dict(Counter(op.run_decisions or ())),
+        semconv.DECISION_COUNTS: dict(Counter(op.run.decisions or ())),
     }

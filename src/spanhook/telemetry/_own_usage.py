@@ -11,7 +11,7 @@ from typing import Any
 
 from spanhook import semconv
 from spanhook.diagnostics import internal
-from spanhook.model import Chunks, LayerCount, Record, Usage, make_encodable
+from spanhook.model import Chunks, EndDetails, InnerCalls, LayerCount, Record, Usage, make_encodable
 
 
 def nest(op: Record) -> None:
@@ -19,7 +19,7 @@ def nest(op: Record) -> None:
     around = op.parent
     while around is not None and around.in_hook == op.in_hook:
         if around.kind == "llm.call":
-            nested = around.own_inner().__dict__.setdefault("nested", [])
+            nested = around.part(InnerCalls).__dict__.setdefault("nested", [])
             if not op.resumed or op not in nested:
                 nested.append(op)
             return
@@ -36,7 +36,7 @@ def settle(op: Record) -> None:
         op.own_usage = below
     elif _is_theirs(op, nested):
         op.own_usage = below
-        op.routed = not op.inner.transported
+        op.part(InnerCalls).routed = not op.inner.transported
 
 
 def _better(own: Usage | None, below: Usage | None) -> Usage | None:
@@ -55,7 +55,7 @@ def _below(op: Record) -> Usage | None:
     same call.
     """
     counts = op.inner.layer_counts
-    op.own_inner().layer_counts = None  # calls that it has left behind are not counted
+    op.part(InnerCalls).layer_counts = None  # calls that it has left behind are not counted
     own = op.own_usage
     describes = own is None or own.estimated or not op.end_attributes
     by_layer = _by_layer(op, counts, describes=describes) if counts else {}
@@ -111,7 +111,7 @@ def _streamed(op: Record, chunks: Chunks, *, describes: bool) -> tuple[Usage | N
     is_read = bool(attributes)
     if describes:
         if not make_encodable(attributes):
-            op.odd = True
+            op.part(EndDetails).needs_encoding = True
         op.end_attributes = {**attributes, **(op.end_attributes or {})}
     return used, is_read
 

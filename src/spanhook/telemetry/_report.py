@@ -10,6 +10,7 @@ from spanhook.diagnostics import internal
 from spanhook.errors import Reject
 from spanhook.model import (
     DecisionRecord,
+    EndDetails,
     Identity,
     Record,
     described,
@@ -59,7 +60,7 @@ def report(op: Record, telemetry: Telemetry) -> None:
 def _measure_and_tell(op: Record, kept: dict[str, Any] | None, telemetry: Telemetry) -> None:
     """Record the histograms and emit the log events, if there are providers."""
     logger, instruments = telemetry.logger, telemetry.live()
-    error_type = _error_type(op) if op.phase == "error" else op.fault or None
+    error_type = _error_type(op) if op.phase == "error" else op.ending.fault or None
     if instruments is not None and not op.foreign and op.recorded < 2:
         try:
             op.recorded = 2
@@ -69,7 +70,7 @@ def _measure_and_tell(op: Record, kept: dict[str, Any] | None, telemetry: Teleme
     if logger is not None:
         context = set_span_in_context(op.span)
         _events.tell(op, logger, context, error_type, telemetry.error_messages)
-        number, newest = len(op.decisions) + 1, telemetry.naming.newest
+        number, newest = len(op.decided.records) + 1, telemetry.naming.newest
         if kept and telemetry.event_content and op.attributes.get(semconv.GEN_AI_OPERATION_NAME) in semconv.INFERENCE:
             details = {**op.attributes, **_end_attributes(op, telemetry, {}), **_content.structured(kept)}
             if _has_failed(op):
@@ -94,13 +95,13 @@ def _describe(op: Record, kept: dict[str, Any] | None, telemetry: Telemetry) -> 
     if type(span) is not LeanSpan:  # or no longer: another thread has completed it meanwhile
         span.set_attributes(attributes)
     if op.__dict__:
-        if op.odd and type(span) is LeanSpan:
+        if op.ending.needs_encoding and type(span) is LeanSpan:
             check(span)
-        for name, noted, time_ns in op.noted:
+        for name, noted, time_ns in op.ending.events:
             span.add_event(name, noted, time_ns)
-        if op.decisions:
+        if op.decided.records:
             _tell_decisions(op, telemetry.error_messages)
-        if op.fault:
+        if op.ending.fault:
             _fail(op, telemetry)
             return
     if op.phase == "error" and op.status != "cancelled":
@@ -108,7 +109,7 @@ def _describe(op: Record, kept: dict[str, Any] | None, telemetry: Telemetry) -> 
 
 
 def _has_failed(op: Record) -> bool:
-    return (op.phase == "error" and op.status != "cancelled") or bool(op.fault)
+    return (op.phase == "error" and op.status != "cancelled") or bool(op.ending.fault)
 
 
 def _end_attributes(op: Record, telemetry: Telemetry, attributes: dict[str, Any]) -> dict[str, Any]:
@@ -154,9 +155,9 @@ def _note_what_few_have(attributes: dict[str, Any], op: Record, telemetry: Telem
         attributes[semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK] = waited
     if op.in_hook:
         attributes[semconv.IN_HOOK] = True
-    if op.modified:
-        attributes[semconv.MODIFIED] = op.modified
-    if op.decisions:
+    if op.decided.modified:
+        attributes[semconv.MODIFIED] = op.decided.modified
+    if op.decided.records:
         attributes.update(_decided(op, telemetry.error_messages))
 
 
@@ -185,7 +186,7 @@ def _decided(op: Record, in_full: bool) -> dict[str, Any]:
 
 
 def _tell_decisions(op: Record, in_full: bool) -> None:
-    for decision in op.decisions[op.marked :]:
+    for decision in op.decided.records[op.marked :]:
         attributes = _fields.decided(op, decision, in_full)
         op.marked += 1
         op.span.add_event(semconv.EVENT_DECISION, attributes, decision.time_ns)
@@ -195,7 +196,7 @@ def mark(op: Record, telemetry: Telemetry) -> None:
     """Record decisions on a span that belongs to another instrumentation; nothing can be added once its owner ends
     it.
     """
-    if op.decisions and op.span.is_recording():
+    if op.decided.records and op.span.is_recording():
         fill(op.span, _decided(op, telemetry.error_messages))
         _tell_decisions(op, telemetry.error_messages)
 
@@ -212,16 +213,16 @@ def _identified(attributes: dict[str, Any], op: Record, identity: Identity) -> N
     if identity.attributes:
         attributes.update(identity.attributes)
     if not make_encodable(attributes):
-        op.odd = True
+        op.part(EndDetails).needs_encoding = True
 
 
 def _decisive(op: Record) -> DecisionRecord:
     """Of several decisions, the one that marks the operation's span: the refusal if there is one, else the last."""
-    if op.decided:
-        for decision in reversed(op.decisions):
+    if op.decided.refused:
+        for decision in reversed(op.decided.records):
             if decision.decision in ("reject", "attempted", "timeout", "error", "too_late"):
                 return decision
-    return op.decisions[-1]
+    return op.decided.records[-1]
 
 
 def _fail(op: Record, telemetry: Telemetry) -> None:
@@ -251,7 +252,7 @@ def _exception(op: Record, in_full: bool) -> dict[str, Any]:
 
 def _error_type(op: Record) -> str:
     if op.error is None:
-        return encodable(op.fault)
+        return encodable(op.ending.fault)
     if isinstance(op.error, Reject):
         return exception_name(Reject())  # for subclasses too: dashboards use it to tell refusals from failures
     try:

@@ -45,7 +45,7 @@ def _account(op: Record) -> None:
         settle(op)
     if op.parent is not None and kind == "llm.call":
         nest(op)
-    if op.routed:
+    if op.inner.routed:
         return
     used = op.own_usage
     if used is None:

@@ -343,7 +343,7 @@ def test_rewriting_a_chat_request(way: str) -> None:
         settle(CHAT_WAYS[way](ScriptedChat(body=body)))
     for prompt in body.seen:
         assert [message.content for message in prompt] == ["be kind", "[redacted]"]
-    assert {op._record.modified for op in seen.operations} == {("messages", "system", "model")}
+    assert {op._record.decided.modified for op in seen.operations} == {("messages", "system", "model")}
     assert all(op._record.kwargs["model"] == "gpt-4o" for op in seen.operations)
 
 

@@ -135,7 +135,7 @@ def test_messages_that_a_hook_changes_and_those_it_leaves_alone(server: OpenAISe
     [request] = server.requests
     assert request.body["messages"] == masked(LONG)
     assert request.body["messages"][2]["tool_calls"][0]["function"]["arguments"] == '{"query":  "x"}'
-    assert seen.operations[0]._record.modified == ("messages",)
+    assert seen.operations[0]._record.decided.modified == ("messages",)
 
 
 def test_what_a_changed_message_keeps(server: OpenAIServer) -> None:
@@ -380,7 +380,7 @@ def test_embeddings(server: OpenAIServer) -> None:
         client.embeddings.create(**EMBEDDINGS, dimensions=8)
     body = server.requests[0].body
     assert (body["input"], body["model"], body["dimensions"]) == (["x", "two"], "text-embedding-3-large", 8)
-    assert seen.operations[0]._record.modified == ("inputs", "model")
+    assert seen.operations[0]._record.decided.modified == ("inputs", "model")
     hooks = before(lambda op: op.replace(messages=[text("x")]))
     with recorder(hooks), sync_client(server.url) as client, pytest.raises(Reject) as caught:
         client.embeddings.create(**EMBEDDINGS)

@@ -48,8 +48,8 @@ class Counted:
         add("foreign_spans" if op.foreign else "spans", op.kind)
         if error_type:
             add("errors", op.kind, error_type)
-        if op.decisions:
-            add("events", semconv.EVENT_DECISION, amount=len(op.decisions))
+        if op.decided.records:
+            add("events", semconv.EVENT_DECISION, amount=len(op.decided.records))
         if op.kind == "agent.invoke":
             add("agents", op.name, op.status, error_type)
             add("agent_calls", op.name, "llm.call", amount=op.usage.llm_calls)

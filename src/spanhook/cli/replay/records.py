@@ -22,6 +22,7 @@ from spanhook.model import (
     Args,
     Change,
     Editing,
+    EndDetails,
     Identity,
     Kwargs,
     Leaves,
@@ -29,6 +30,7 @@ from spanhook.model import (
     Reading,
     Record,
     Request,
+    StreamState,
     Usage,
 )
 
@@ -229,15 +231,15 @@ def finish(op: Replayed, span: RecordedSpan) -> None:
     found, status = span.attributes, span.attributes.get(semconv.STATUS)
     op.called = True
     if found.get(semconv.GEN_AI_REQUEST_STREAM):
-        stream, plan = op.own_stream(), op.plan
+        stream, plan = op.part(StreamState), op.plan
         stream.streamed = True
         stream.buffered = plan is not None and any(bound.concerns(op) for bound in (*plan.buffers, *plan.windows))
     op.returned_ns = op.end_ns = span.end_ns
     op.end_attributes = dict(op.attributes)
     op.own_usage = usage_of(found)
-    op.raw = Unrecorded("op.response.value")
+    op.part(EndDetails).raw = Unrecorded("op.response.value")
     if status in ("interrupted", "abandoned"):
-        op.left = status
+        op.part(EndDetails).left = status
     error = _error(span) if status in ("error", "cancelled") and not op.content.fault else None
     if status == "rejected" and semconv.DECISION not in found:  # by what is inside of it
         error = Reject(span.message or "rejected")

@@ -102,7 +102,7 @@ class Replay:
         outcome = Outcome(span, op.kind, op.name, then)
         live = self._live[id(node)] = _Live(op, outcome)
         self._outcomes[id(op)] = outcome
-        latch = op.root.latch or (None if node.parent is None else self._live[id(node.parent)].op.root.latch)
+        latch = op.root.run.stop or (None if node.parent is None else self._live[id(node.parent)].op.root.run.stop)
         was_rejected = span.attributes.get(semconv.STATUS) == "rejected"
         latched = was_rejected and not then and node.leaf  # a refusal had ended its run before it began
         if parent is not None and parent.stopped:
@@ -162,7 +162,7 @@ class Replay:
                 op.content.replacers.discard(bound.name)
             if decision == "allow" or outcome.is_unknown(bound.name, event):
                 return
-            reason = op.decisions[-1].reason
+            reason = op.decided.records[-1].reason
             outcome.now.append(Decision(bound.name, event, decision, reason, _mode(op)))
 
         return Runner(op, plan, tally, is_async=False)
@@ -212,7 +212,7 @@ class _Live:
         self._runner = runner
         op = self.op
         self._context.run(self._enter)
-        if op.error is not None or op.short_circuited:
+        if op.error is not None or op.decided.answered:
             self._context.run(self._rest)
             if op.shadow is None and not op.foreign:
                 self.stopped = self._what_stopped()
@@ -233,14 +233,14 @@ class _Live:
         op = self.op
         what = f"{op.kind} {op.name}".rstrip()
         verb = "refused" if op.error is not None else "answered"
-        by = next((f" by {one.hook}" for one in reversed(op.decisions) if one.decision != "modify"), "")
+        by = next((f" by {one.hook}" for one in reversed(op.decided.records) if one.decision != "modify"), "")
         return f"inside of {what}, which would have been {verb}{by}"
 
     def leave(self, span: RecordedSpan) -> None:
         """The call has ended: run the hooks after it, unless they have run."""
         op, runner = self.op, self._runner
         if not self.stopped:
-            done = runner is not None and runner.done and (op.error is not None or op.short_circuited)
+            done = runner is not None and runner.done and (op.error is not None or op.decided.answered)
             if not done:
                 self._leave(span)
         op.ended = True

@@ -170,8 +170,8 @@ def _generator(bound: Bound, function: Callable[..., Any], unknown: Unknown) -> 
 
 def _handed(op: Operation) -> Any:
     """What a hook around a call gets as its result."""
-    answer = op._record.answer
-    return answer if op._record.short_circuited or op._record.replaced else Unrecorded("op.result")
+    answer = op._record.decided.answer
+    return answer if op._record.decided.answered or op._record.decided.replaced else Unrecorded("op.result")
 
 
 def _calling_next(bound: Bound, function: Callable[..., Any], unknown: Unknown) -> Callable[..., Any]:

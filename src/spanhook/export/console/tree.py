@@ -165,7 +165,7 @@ def _node(op: Record) -> Node:
         duration_ns=op.end_ns - op.start_ns,
         usage=op.usage,
         by_model=op.usage_by_model,
-        decisions=op.decisions,
+        decisions=op.decided.records,
         shadow_decisions=() if op.shadowing is None else op.shadowing.decisions,
         error=_failure(op) if op.status == "error" else "",
         in_hook=op.in_hook,
@@ -175,7 +175,7 @@ def _node(op: Record) -> Node:
 
 
 def _failure(op: Record) -> str:
-    return op.fault if op.error is None else _words(op.error)
+    return op.ending.fault if op.error is None else _words(op.error)
 
 
 def _words(error: BaseException) -> str:

@@ -8,7 +8,7 @@ from spanhook.instrument.agent_framework.responses import (
     noted,
     usage_in,
 )
-from spanhook.model import Args, Attributes, Kwargs, Record, Usage, copied, current_record
+from spanhook.model import Args, Attributes, EndDetails, Kwargs, Record, Usage, copied, current_record
 
 
 class AgentUpdates:
@@ -47,7 +47,7 @@ class AgentUpdates:
 def waiting(op: Record | None) -> None:
     """Note that an operation waits for somebody."""
     if op is not None:
-        op.left = "interrupted"
+        op.part(EndDetails).left = "interrupted"
 
 
 class ChatUpdates(AgentUpdates):

@@ -24,6 +24,7 @@ from spanhook.model import (
     Carried,
     Change,
     Editing,
+    InnerCalls,
     Kwargs,
     Message,
     Nesting,
@@ -135,7 +136,7 @@ def tool_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwarg
     """Note the name that a tool of an MCP server has there."""
     op, name = current_record(), _remote_name(instance)
     if op is not None and name:
-        op.passed_as = name
+        op.part(InnerCalls).passed_as = name
     return args, kwargs
 
 

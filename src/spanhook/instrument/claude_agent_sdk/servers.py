@@ -10,7 +10,7 @@ from spanhook.instrument.claude_agent_sdk.calls import Call, reason_of, stops
 from spanhook.instrument.claude_agent_sdk.sessions import Session
 from spanhook.instrument.claude_agent_sdk.tools import Use
 from spanhook.instrument.in_process import sent
-from spanhook.model import exact_text
+from spanhook.model import InnerCalls, exact_text
 
 _CALL_ID = "claudecode/toolUseId"
 Handle = Callable[..., Awaitable[Any]]
@@ -63,7 +63,7 @@ async def _served(session: Session, call: Call, server: str, message: Mapping[st
     record = call.lasting.record if call.lasting is not None else None
     if record is None or message.get("id") is None:
         return await handle(server, message)
-    record.passed_as = call.use.at_server
+    record.part(InnerCalls).passed_as = call.use.at_server
     key = server, message["id"]
     with sent(record) as request_id:
         session.requests[key] = request_id

@@ -11,7 +11,7 @@ from spanhook import semconv
 from spanhook.instrument.crewai.arguments import COMPLETED
 from spanhook.instrument.layers import CREWAI_MODEL
 from spanhook.instrument.wire import fields_of
-from spanhook.model import Args, Attributes, Kwargs, Usage, current_record
+from spanhook.model import Args, Attributes, EndDetails, Kwargs, Usage, current_record
 
 _USAGE = "usage"
 
@@ -44,15 +44,15 @@ def _noted() -> dict[str, Any] | None:
     op = current_record()
     if op is None or op.adapter.layer != CREWAI_MODEL:
         return None
-    if op.raw is None:
-        op.raw = {}
-    return op.raw
+    if op.ending.raw is None:
+        op.part(EndDetails).raw = {}
+    return op.ending.raw
 
 
 def response_told(_result: Any) -> tuple[Attributes, Usage | None]:
     """End attributes and usage of the model call that has returned."""
     op = current_record()
-    noted = None if op is None or op.adapter.layer != CREWAI_MODEL else op.raw
+    noted = None if op is None or op.adapter.layer != CREWAI_MODEL else op.ending.raw
     if op is None or not noted:
         return {}, None
     known = op.end_attributes or {}

@@ -24,6 +24,7 @@ from spanhook.model import (
     Carried,
     Change,
     Editing,
+    InnerCalls,
     Kwargs,
     Message,
     Nesting,
@@ -66,7 +67,7 @@ def pass_on(tool: Any) -> None:
     op, inner = current_record(), getattr(tool, "_original_tool", None) or tool
     name = getattr(inner, "original_tool_name", None) or named(getattr(inner, "name", ""))
     if op is not None and isinstance(name, str):
-        op.passed_as = name
+        op.part(InnerCalls).passed_as = name
 
 
 def fault(result: Any) -> str:

@@ -126,7 +126,7 @@ def _noted(usage: Any, text: str, failure: Any) -> str:
 
 def used_fault(_result: Any) -> str:
     op = current_record()
-    if op is None or op.replaced or not op.called:
+    if op is None or op.decided.replaced or not op.called:
         return ""
     if ToolFailure is not None:
         return fault(op.instance.last_failure)

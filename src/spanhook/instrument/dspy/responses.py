@@ -6,7 +6,7 @@ from spanhook import semconv
 from spanhook.instrument.formats.openai import completion_usage
 from spanhook.instrument.layers import DSPY_MODEL
 from spanhook.instrument.wire import list_of
-from spanhook.model import Args, Attributes, Kwargs, Usage, current_record
+from spanhook.model import Args, Attributes, EndDetails, Kwargs, Usage, current_record
 
 _RESPONSES_USAGE = {
     "input_tokens": "prompt_tokens",
@@ -31,13 +31,13 @@ def finalized(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]
 def _keep(response: Any) -> None:
     op = current_record()
     if op is not None and op.adapter.layer == DSPY_MODEL:
-        op.raw = response
+        op.part(EndDetails).raw = response
 
 
 def response_told(_outputs: Any) -> tuple[Attributes, Usage | None]:
     """End attributes and usage of the response that the outputs were made of."""
     op = current_record()
-    told = None if op is None else op.raw
+    told = None if op is None else op.ending.raw
     if told is None:
         return {}, None
     raw = getattr(told, "raw", None) or told

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from spanhook.gating import Plan, Registry
-from spanhook.model import Record, current
+from spanhook.model import Deferred, Record, current
 
 LAYER = "fast_agent.model"
 Tell = Callable[..., Any]
@@ -23,13 +23,13 @@ def hold(tell: Tell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     op = current.get()
     if type(op) is not Record or op.plan is None or op.adapter.layer != LAYER or not _decides(op, op.plan):
         return False
-    for way in op.withheld:
+    for way in op.deferred.outputs:
         if isinstance(way, Told):
             way.calls.append((tell, args, kwargs))
             return True
     told = Told(op)
     told.calls.append((tell, args, kwargs))
-    op.withheld += (told,)
+    op.part(Deferred).outputs += (told,)
     return True
 
 
@@ -50,7 +50,7 @@ class Told:
     def out(self) -> Iterator[Callable[[bool], Any]]:
         """Release the chunks; none, if hooks have changed or refused what they say."""
         op = self._op
-        if op.error is not None or op.replaced or op.stream.reworded:
+        if op.error is not None or op.decided.replaced or op.stream.reworded:
             self.calls.clear()
         while self.calls:
             tell, args, kwargs = self.calls.pop(0)

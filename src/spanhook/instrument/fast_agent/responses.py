@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from spanhook import semconv
-from spanhook.model import Attributes, Usage, current_record
+from spanhook.model import Attributes, EndDetails, Usage, current_record
 
 _USAGE = "fast-agent-usage"
 _SCHEMA = "fast-agent.usage/v2"
@@ -16,7 +16,7 @@ def note_cancelled(result: Any) -> None:
     """Some models answer when their task is cancelled; agents pass that on."""
     op = current_record()
     if op is not None and getattr(result.stop_reason, "value", None) == "cancelled":
-        op.left = "cancelled"
+        op.part(EndDetails).left = "cancelled"
 
 
 def structured_told(result: Any) -> tuple[Attributes, Usage | None]:

@@ -17,6 +17,7 @@ from spanhook.model import (
     Carried,
     Change,
     Editing,
+    InnerCalls,
     Kwargs,
     Message,
     Nesting,
@@ -62,7 +63,7 @@ def tool_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwarg
     name = exact_text(CALL.given(args, kwargs, "name"))
     known = _namespaced(instance).get(name)
     if op is not None:
-        op.passed_as = exact_text(known.tool.name) if known is not None else _local(instance, name)
+        op.part(InnerCalls).passed_as = exact_text(known.tool.name) if known is not None else _local(instance, name)
     return args, kwargs
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from google.adk.events.event import Event
 
 from spanhook.instrument.google_adk.contents import output_of, said
-from spanhook.model import Args, Attributes, Kwargs, Message, Usage, current_record
+from spanhook.model import Args, Attributes, EndDetails, Kwargs, Message, Usage, current_record
 
 
 class Events:
@@ -31,7 +31,7 @@ class Events:
         op = self._op
         if op is not None:
             op.result = self._result
-            op.left = "interrupted" if self._open else op.left
+            op.part(EndDetails).left = "interrupted" if self._open else op.ending.left
         return {}, None
 
     def result(self) -> Any:

@@ -26,7 +26,9 @@ from spanhook.model import (
     Carried,
     Change,
     Editing,
+    EndDetails,
     Following,
+    InnerCalls,
     Kwargs,
     Message,
     Nesting,
@@ -98,7 +100,7 @@ def tool_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwarg
     """Note the name that a tool of an MCP server has there."""
     op, name = current_record(), _at_server(_tool(instance, args, kwargs))
     if op is not None and name:
-        op.passed_as = name
+        op.part(InnerCalls).passed_as = name
     return args, kwargs
 
 
@@ -165,7 +167,7 @@ def tool_response(_result: Any) -> tuple[Attributes, Usage | None]:
     actions = getattr(_context(op.instance, op.args, op.kwargs), "actions", None) if op is not None else None
     asked = (getattr(actions, name, None) for name in ("requested_tool_confirmations", "requested_auth_configs"))
     if op is not None and any(asked):
-        op.left = "interrupted"
+        op.part(EndDetails).left = "interrupted"
     return {}, None
 
 

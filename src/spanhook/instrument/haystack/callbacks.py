@@ -10,7 +10,7 @@ from spanhook.instrument.haystack.arguments import given, having
 from spanhook.instrument.haystack.classes import accepts
 from spanhook.instrument.haystack.messages import text_of
 from spanhook.instrument.haystack.responses import replies_of
-from spanhook.model import Args, Kwargs, Record, current_record
+from spanhook.model import Args, Deferred, EndDetails, Kwargs, Record, current_record
 
 Tell = Callable[[Any], Any]
 _NAME = "streaming_callback"
@@ -28,10 +28,10 @@ def hold(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     if op is None or tell is None or not _decides(op):
         return args, kwargs
     if not accepts(type(instance), _NAME):
-        op.spilt = True
+        op.part(Deferred).leaked = True
         return args, kwargs
     told = Told(op, tell)
-    op.withheld += (told,)
+    op.part(Deferred).outputs += (told,)
     waiting = told.keep_async if iscoroutinefunction(tell) else told.keep
     return having(instance, args, kwargs, _NAME, waiting)
 
@@ -65,7 +65,7 @@ class Told:
         op = self._op
         if op.error is not None:
             self._chunks.clear()
-        elif self._chunks and (op.replaced or op.stream.reworded):
+        elif self._chunks and (op.decided.replaced or op.stream.reworded):
             self._chunks = [chunk_of(op.result)]
         while self._chunks:
             chunk = self._chunks.pop(0)
@@ -107,4 +107,4 @@ def _note(error: Exception) -> None:
     """What the application's callback raises fails the call, as it does without hooks."""
     op = current_record()
     if op is not None:
-        op.told_error = error
+        op.part(EndDetails).listener_error = error

@@ -20,7 +20,7 @@ from spanhook.engine import registry
 from spanhook.gating import Plan
 from spanhook.instrument.langchain_core.retelling import Telling, message_id, retold
 from spanhook.instrument.langchain_core.wanted import keep
-from spanhook.model import Record, current
+from spanhook.model import Deferred, HookDecisions, Record, current
 
 _STARTS = {
     "on_chat_model_start": "llm.call",
@@ -128,12 +128,12 @@ class Callbacks:
         if op is None:
             return
         reworded = op.stream.reworded and op.stream.windowed is None  # what is held here was not shown to hooks before
-        self._changed = op.error is not None or op.replaced or reworded
+        self._changed = op.error is not None or op.decided.replaced or reworded
         if self._changed:
             _late.append(self)
         if op.error is not None:
             yield from self._failed(op)
-        elif op.replaced or reworded:
+        elif op.decided.replaced or reworded:
             yield from self._replaced(op)
         while queue:
             yield queue.popleft().now
@@ -142,7 +142,7 @@ class Callbacks:
     def _failed(self, op: Record) -> Iterator[Callable[[bool], Any]]:
         """Parts are dropped: no hook has allowed them. End events become errors, unless the call itself failed."""
         queue, (event, ignore) = self._queue, _ERRORS[op.kind]
-        itself = not op.decided and any(told.event in _FAILURES for told in queue)
+        itself = not op.decided.refused and any(told.event in _FAILURES for told in queue)
         while queue:
             told = queue.popleft()
             if told.event in _PARTS:
@@ -169,7 +169,7 @@ class Callbacks:
         queue = list(self._queue)
         self._queue.clear()
         if op.stream.streamed:
-            op.answer = op.result  # chunks are created from messages with ids
+            op.part(HookDecisions).answer = op.result  # chunks are created from messages with ids
         for index, run in enumerate(self._runs):
             mine = [told for told in queue if told.run == run]
             if not mine:
@@ -218,7 +218,7 @@ def keeper_of(op: Record) -> Callbacks | None:
     plan: Plan | None = op.plan
     if plan is None or not op.called or op.returned_ns or not op.adapter.layer.startswith("langchain"):
         return None
-    for way in op.withheld:
+    for way in op.deferred.outputs:
         if isinstance(way, Callbacks):
             return way
     parts = any(bound.concerns(op) for bound in plan.buffers)
@@ -229,7 +229,7 @@ def keeper_of(op: Record) -> Callbacks | None:
     if not (parts or windows or follows or any(bound.concerns(op) for bound in plan.results)):
         return None
     keeper = Callbacks(op, parts=parts, windows=windows)
-    op.withheld += (keeper,)
+    op.part(Deferred).outputs += (keeper,)
     return keeper
 
 

@@ -21,7 +21,19 @@ from spanhook.instrument.langchain_core.chat_chunks import ChatChunks
 from spanhook.instrument.langchain_core.messages import read
 from spanhook.instrument.langchain_core.results import result_output, result_response
 from spanhook.instrument.layers import LANGCHAIN_CHAT, LANGCHAIN_CHAT_STREAM
-from spanhook.model import Adapter, Args, Editing, Kwargs, Nesting, Reading, Record, Streaming, current_record, first
+from spanhook.model import (
+    Adapter,
+    Args,
+    Deferred,
+    Editing,
+    Kwargs,
+    Nesting,
+    Reading,
+    Record,
+    Streaming,
+    current_record,
+    first,
+)
 
 
 def event_prompts(_instance: Any, args: Args, kwargs: Kwargs) -> Sequence[Sequence[BaseMessage]]:
@@ -48,8 +60,8 @@ class Unseen:
         self.events = []
         if op.error is not None:
             return
-        if op.replaced:
-            events = list(_as_events(op.answer, self.stream))
+        if op.decided.replaced:
+            events = list(_as_events(op.decided.answer, self.stream))
         else:
             self.stream._generation_info.update(self._generation_info)
         for event in events:
@@ -72,7 +84,7 @@ def prepare(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     if manager is not None and manager.handlers:
         keeper.add(manager.run_id)
     unseen = Unseen(kwargs["stream"], op)
-    op.withheld = (unseen, *op.withheld)
+    op.part(Deferred).outputs = (unseen, *op.deferred.outputs)
     return args, {**kwargs, "stream": unseen}
 
 

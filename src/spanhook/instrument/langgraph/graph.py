@@ -21,6 +21,8 @@ from spanhook.model import (
     CallContext,
     Change,
     Editing,
+    EndDetails,
+    InnerCalls,
     Kwargs,
     Message,
     Reading,
@@ -109,7 +111,7 @@ def loop_left(instance: Any, _args: Args, _kwargs: Kwargs, suppressed: Any) -> N
         return
     op.result = getattr(instance, "output", None)
     if suppressed:
-        op.left = "interrupted"
+        op.part(EndDetails).left = "interrupted"
 
 
 def graph_answer(_instance: Any, args: Args, kwargs: Kwargs, value: Any) -> Any:
@@ -191,7 +193,7 @@ INVOKE = replace(
 def streamed(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
     """The adapter of a stream; ``None`` if ``invoke`` begins with it, whose operation it is then."""
     op = current.get()
-    if type(op) is not Record or op.adapter.layer != INVOKE_LAYER or op.instance is not instance or op.opened:
+    if type(op) is not Record or op.adapter.layer != INVOKE_LAYER or op.instance is not instance or op.inner.opened:
         return GRAPH
-    op.opened = True
+    op.part(InnerCalls).opened = True
     return None if op.called and not op.ended else GRAPH

@@ -20,6 +20,7 @@ from spanhook.model import (
     CallContext,
     Change,
     Editing,
+    EndDetails,
     Kwargs,
     Message,
     Reading,
@@ -145,7 +146,7 @@ class Turn:
         if op is not None and self._result is not None:
             op.result = self._result
             if self._result.stop_reason == "cancelled":
-                op.left = "cancelled"
+                op.part(EndDetails).left = "cancelled"
         return {}, None
 
     def result(self) -> Any:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from spanhook.gating import Plan, Registry
 from spanhook.instrument.layers import LLAMA_INDEX_MODEL, LLAMA_INDEX_TOOL
-from spanhook.model import Record, current
+from spanhook.model import Deferred, Record, current
 
 Tell = Callable[..., Any]
 _LAYERS = frozenset((LLAMA_INDEX_MODEL, LLAMA_INDEX_TOOL))
@@ -52,13 +52,13 @@ def _held(tell: Tell, args: tuple[Any, ...], kwargs: dict[str, Any], change: "Ch
     op = current.get()
     if type(op) is not Record or op.plan is None or op.adapter.layer not in _LAYERS or not _decides(op, op.plan):
         return False
-    for way in op.withheld:
+    for way in op.deferred.outputs:
         if isinstance(way, Told):
             way.waiting.append((tell, args, kwargs, change))
             return True
     told = Told(op)
     told.waiting.append((tell, args, kwargs, change))
-    op.withheld += (told,)
+    op.part(Deferred).outputs += (told,)
     return True
 
 
@@ -84,7 +84,7 @@ class Told:
     def out(self) -> Iterator[Callable[[bool], Any]]:
         """Tell it: of what hooks have changed, the end only."""
         op = self._op
-        changed = op.error is not None or op.replaced or op.stream.reworded
+        changed = op.error is not None or op.decided.replaced or op.stream.reworded
         while self.waiting:
             tell, args, kwargs, change = self.waiting.pop(0)
             if changed:

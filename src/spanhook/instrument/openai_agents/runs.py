@@ -20,6 +20,7 @@ from spanhook.model import (
     CallContext,
     Change,
     Editing,
+    EndDetails,
     Kwargs,
     Message,
     Reading,
@@ -95,10 +96,10 @@ def run_response(result: Any) -> tuple[Attributes, Usage | None]:
     """A run that ends with tool calls that a person must approve is interrupted, and so is the tool around it."""
     op = current_record()
     if op is not None and getattr(result, "interruptions", None):
-        op.left = "interrupted"
+        op.part(EndDetails).left = "interrupted"
         around = op.parent
         if around is not None and around.kind == "tool.execute" and around.adapter.layer.startswith(PROVIDER):
-            around.left = "interrupted"
+            around.part(EndDetails).left = "interrupted"
     return {}, None
 
 
@@ -193,8 +194,8 @@ def streamed_response(_result: Any) -> tuple[Attributes, Usage | None]:
         return {}, None
     result = op.result = _streaming("streamed_result", op.args, op.kwargs)
     if result._cancel_mode == "after_turn":
-        op.left = "abandoned"
-    op.handled = _failure(result)
+        op.part(EndDetails).left = "abandoned"
+    op.part(EndDetails).handled = _failure(result)
     return run_response(result)
 
 

@@ -23,6 +23,8 @@ from spanhook.model import (
     Attributes,
     Change,
     Editing,
+    EndDetails,
+    InnerCalls,
     Kwargs,
     Message,
     Nesting,
@@ -211,8 +213,13 @@ TOOL = _tool(held_call)
 def held(instance: Any, _args: Args, _kwargs: Kwargs) -> Adapter | None:
     """The adapter of the function that a tool holds; ``None`` if the SDK calls it within its time limit."""
     op = current_record()
-    if op is not None and op.adapter in (INVOKED, TIMED) and not op.opened and op.kwargs["function_tool"] is instance:
-        op.opened = True
+    if (
+        op is not None
+        and op.adapter in (INVOKED, TIMED)
+        and not op.inner.opened
+        and op.kwargs["function_tool"] is instance
+    ):
+        op.part(InnerCalls).opened = True
         return None
     return TOOL
 
@@ -237,7 +244,7 @@ def timed(_instance: Any, _args: Args, kwargs: Kwargs) -> Adapter | None:
 def timed_response(result: Any) -> tuple[Attributes, Usage | None]:
     op = current_record()
     if op is not None:
-        op.raw = result.output
+        op.part(EndDetails).raw = result.output
     return {}, None
 
 
@@ -272,7 +279,7 @@ def failed(_instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
     """The SDK makes a message for the model of what a tool has just raised: its operation has failed all the same."""
     op, error = current_record(), sys.exception()
     if op is not None and error is not None and op.adapter.layer == LAYER and op.called:
-        op.handled = error
+        op.part(EndDetails).handled = error
     return args, kwargs
 
 
@@ -280,4 +287,4 @@ def timed_out(error: Any, _args: Args, _kwargs: Kwargs, _result: Any) -> None:
     """A tool has run out of time, of which the SDK may make a message too."""
     op = current_record()
     if op is not None and op.adapter in (INVOKED, TIMED) and op.called:
-        op.handled = error
+        op.part(EndDetails).handled = error

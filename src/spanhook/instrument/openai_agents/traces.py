@@ -10,7 +10,7 @@ from typing import Any
 from spanhook.gating import Plan, Registry
 from spanhook.instrument.layers import AGENTS_MODEL
 from spanhook.instrument.wire import plain
-from spanhook.model import Record, current
+from spanhook.model import Deferred, Record, current
 
 Tell = Callable[..., Any]
 
@@ -28,13 +28,13 @@ def hold(tell: Tell, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     data = getattr(args[0], "span_data", None)
     if getattr(data, "type", "") not in ("response", "generation") or not _decides(op, op.plan):
         return False
-    for way in op.withheld:
+    for way in op.deferred.outputs:
         if isinstance(way, Spans):
             way.ends.append((tell, args, kwargs))
             return True
     spans = Spans(op)
     spans.ends.append((tell, args, kwargs))
-    op.withheld += (spans,)
+    op.part(Deferred).outputs += (spans,)
     return True
 
 
@@ -55,7 +55,7 @@ class Spans:
 
     def out(self) -> Iterator[Callable[[bool], Any]]:
         op = self._op
-        changed = op.error is not None or op.replaced or op.stream.reworded
+        changed = op.error is not None or op.decided.replaced or op.stream.reworded
         while self.ends:
             tell, args, kwargs = self.ends.pop(0)
             if changed:

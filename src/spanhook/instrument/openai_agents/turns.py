@@ -12,6 +12,7 @@ from spanhook.model import (
     Args,
     Attributes,
     Editing,
+    EndDetails,
     Kwargs,
     Message,
     Reading,
@@ -60,7 +61,7 @@ def agent_request(instance: Any, args: Args, kwargs: Kwargs) -> Request:
 def agent_response(result: Any) -> tuple[Attributes, Usage | None]:
     op = current_record()
     if op is not None and isinstance(getattr(result, "next_step", None), NextStepInterruption):
-        op.left = "interrupted"
+        op.part(EndDetails).left = "interrupted"
     return {}, None
 
 

@@ -19,6 +19,7 @@ from spanhook.model import (
     CallContext,
     Change,
     Editing,
+    EndDetails,
     Kwargs,
     Message,
     Reading,
@@ -120,9 +121,9 @@ def run_response(run: Any) -> tuple[Attributes, Usage | None]:
     if op is not None:
         op.result = result
         if result is None:
-            op.left = op.left or "abandoned"
+            op.part(EndDetails).left = op.ending.left or "abandoned"
         elif type(result.output).__name__ == "DeferredToolRequests":
-            op.left = "interrupted"
+            op.part(EndDetails).left = "interrupted"
     return {}, None
 
 

@@ -16,6 +16,7 @@ from spanhook.model import (
     Carried,
     Change,
     Editing,
+    InnerCalls,
     Kwargs,
     Message,
     Nesting,
@@ -38,7 +39,7 @@ def chosen(instance: Any, args: Args, kwargs: Kwargs) -> Adapter | None:
     op = current_record()
     if op is None or op.adapter is not TOOL or not op.called or op.ended or not _is_same(op, args, kwargs):
         return TOOL
-    if op.opened and CALL.given(args, kwargs, "name") != op.passed_as:
+    if op.inner.opened and CALL.given(args, kwargs, "name") != op.inner.passed_as:
         return TOOL  # the tool itself calls another one
     _note_passed(op, instance, args, kwargs)
     return None
@@ -53,8 +54,8 @@ def tool_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwarg
 
 def _note_passed(op: Record, toolset: Any, args: Args, kwargs: Kwargs) -> None:
     """Note the name that the call goes on with, and whether it keeps that: only wrappers have other names inside."""
-    op.passed_as = _inner_name(toolset, args, kwargs)
-    op.opened = not isinstance(toolset, WrapperToolset)
+    op.part(InnerCalls).passed_as = _inner_name(toolset, args, kwargs)
+    op.part(InnerCalls).opened = not isinstance(toolset, WrapperToolset)
 
 
 def _inner_name(toolset: Any, args: Args, kwargs: Kwargs) -> str:

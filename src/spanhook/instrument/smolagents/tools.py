@@ -22,6 +22,7 @@ from spanhook.model import (
     Carried,
     Change,
     Editing,
+    InnerCalls,
     Kwargs,
     Message,
     Nesting,
@@ -77,7 +78,7 @@ def tool_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwarg
     """Note the name that a tool of an MCP server has there, where it need not be one of Python's."""
     op, name = current_record(), _name_at_server(instance)
     if op is not None and name:
-        op.passed_as = name
+        op.part(InnerCalls).passed_as = name
     return args, kwargs
 
 

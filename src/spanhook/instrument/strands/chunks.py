@@ -8,7 +8,7 @@ from strands.types._events import ToolInterruptEvent, ToolResultEvent
 
 from spanhook.instrument.formats.bedrock import Converse
 from spanhook.instrument.strands.describing import counts_apart
-from spanhook.model import Args, Attributes, Kwargs, Usage, current_record
+from spanhook.model import Args, Attributes, EndDetails, Kwargs, Usage, current_record
 
 _CONVERSE = Converse()
 
@@ -68,9 +68,9 @@ class Last:
         if op is not None and isinstance(result, AgentResult | MultiAgentResult):
             op.result = result
             if getattr(result, "interrupts", None):
-                op.left = "interrupted"
+                op.part(EndDetails).left = "interrupted"
             elif getattr(result, "stop_reason", None) == "cancelled":
-                op.left = "cancelled"
+                op.part(EndDetails).left = "cancelled"
         return {}, None
 
     def result(self) -> Any:
@@ -105,5 +105,5 @@ class ToolChunks(Last):
         op = self._op
         if op is not None:
             op.result = self._result
-            op.left = "interrupted" if self._waits else op.left
+            op.part(EndDetails).left = "interrupted" if self._waits else op.ending.left
         return {}, None

@@ -21,6 +21,7 @@ from spanhook.model import (
     Carried,
     Change,
     Editing,
+    InnerCalls,
     Kwargs,
     Message,
     Nesting,
@@ -70,7 +71,7 @@ def tool_prepare(instance: Any, args: Args, kwargs: Kwargs) -> tuple[Args, Kwarg
     """Note the name that a tool of an MCP server has there."""
     op, name = current_record(), getattr(getattr(instance, "mcp_tool", None), "name", None)
     if op is not None and isinstance(name, str):
-        op.passed_as = name
+        op.part(InnerCalls).passed_as = name
     return args, kwargs
 
 
