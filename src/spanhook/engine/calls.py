@@ -25,7 +25,7 @@ from spanhook.engine.handover import hand_over, stream_sort, tap
 from spanhook.engine.lifecycle import fail, outcome, settle
 from spanhook.engine.receiving import taken
 from spanhook.errors import RunStopped, Unwound
-from spanhook.model import NOBODY, Adapter, Args, Deferred, InHook, Kwargs, Record, current, shed
+from spanhook.model import NO_DECISIONS, NOBODY, Adapter, Args, Deferred, InHook, Kwargs, Record, current, shed
 from spanhook.telemetry import context_with, get_context, set_context
 
 Held = Record | InHook | None
@@ -146,7 +146,12 @@ async def acall(
         raise
     try:
         result = outcome(op)
-        if (op.decided.answered or op.decided) and issubclass(type(result), Awaitable):
+        decided = op.decided
+        if (
+            decided is not NO_DECISIONS
+            and (decided.answered or decided.refused)
+            and issubclass(type(result), Awaitable)
+        ):
             return await result
         return result
     except BaseException as error:

@@ -33,7 +33,7 @@ def settle(op: Record, result: Any) -> None:
     """The call returned ``result``: read what it reports."""
     if op.plan is not None:
         op.returned_ns = clock.now()
-    if op.decided.answered and not op.called:  # a hook has answered in the place of its body
+    if not op.called and op.decided.answered:  # a hook has answered in the place of its body
         return
     op._result = result
     response = op.adapter.reading.response

@@ -4,19 +4,20 @@ from spanhook.concurrency import is_cancellation
 from spanhook.diagnostics import internal
 from spanhook.errors import Reject, RunStopped
 from spanhook.gating.control_flow import control
-from spanhook.model import EndDetails, Record
+from spanhook.model import NO_ENDING, EndDetails, Record
 
 
 def conclude(op: Record) -> None:
     """Determine status and phase from ``op.error``."""
     error = op.error
-    if op.run.stop is not None and op.parent is None and not op.foreign and not _is_from_outside(error):
+    if op.parent is None and op.run.stop is not None and not op.foreign and not _is_from_outside(error):
         error = op.error = op.run.stop
     if error is None:
         op.phase = "post"
-        if op.adapter.reading.fault is not None:
-            op.part(EndDetails).fault = _fault(op)
-        op.status = op.ending.left or ("error" if op.ending.fault else "success")
+        if op.adapter.reading.fault is not None and ((fault := _fault(op)) or op.ending.fault):
+            op.part(EndDetails).fault = fault
+        ending = op.ending
+        op.status = "success" if ending is NO_ENDING else ending.left or ("error" if ending.fault else "success")
         return
     if isinstance(error, RunStopped):
         error = op.error = error.reject

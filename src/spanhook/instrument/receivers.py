@@ -65,7 +65,7 @@ def receiving(
                     and receipt is not None
                     and receipt.untouched(instance, looking.shown, args, kwargs)
                 ):
-                    looking.shown = None  # as in `receive`, for most calls: nothing is left to report of it
+                    op.__dict__.pop("looking", None)  # as in `receive`, for most calls: nothing is left to look for
                     return wrapped(*args, **kwargs)
                 return wrapper(wrapped, instance, args, kwargs)
             except BaseException as error:

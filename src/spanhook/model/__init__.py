@@ -100,6 +100,7 @@ from spanhook.model.received import as_read, same
 from spanhook.model.record import Record
 from spanhook.model.record_parts import (
     NO_CALLS,
+    NO_DECISIONS,
     NO_ENDING,
     Deferred,
     EndDetails,
@@ -135,6 +136,7 @@ __all__ = [
     "NANO",
     "NOBODY",
     "NO_CALLS",
+    "NO_DECISIONS",
     "NO_ENDING",
     "NO_TEXT",
     "OPERATION_NAMES",

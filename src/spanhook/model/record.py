@@ -199,8 +199,7 @@ class Record(State):
 
     def part(self, kind: type[P]) -> P:
         """Its part of this kind, to be written."""
-        known = self.__dict__.get(kind.name)
-        return self.__dict__.setdefault(kind.name, kind()) if known is None else known
+        return self.__dict__.setdefault(kind.name, kind())
 
     def rewrite(self, rewritten: Rewritten) -> None:
         """Replace the call."""

@@ -9,6 +9,8 @@ from spanhook import semconv
 from spanhook.diagnostics import internal
 from spanhook.errors import Reject
 from spanhook.model import (
+    NO_DECISIONS,
+    NO_ENDING,
     DecisionRecord,
     EndDetails,
     Identity,
@@ -95,13 +97,15 @@ def _describe(op: Record, kept: dict[str, Any] | None, telemetry: Telemetry) -> 
     if type(span) is not LeanSpan:  # or no longer: another thread has completed it meanwhile
         span.set_attributes(attributes)
     if op.__dict__:
-        if op.ending.needs_encoding and type(span) is LeanSpan:
-            check(span)
-        for name, noted, time_ns in op.ending.events:
-            span.add_event(name, noted, time_ns)
-        if op.decided.records:
+        ending = op.ending
+        if ending is not NO_ENDING:
+            if ending.needs_encoding and type(span) is LeanSpan:
+                check(span)
+            for name, noted, time_ns in ending.events:
+                span.add_event(name, noted, time_ns)
+        if op.decided is not NO_DECISIONS:
             _tell_decisions(op, telemetry.error_messages)
-        if op.ending.fault:
+        if ending.fault:
             _fail(op, telemetry)
             return
     if op.phase == "error" and op.status != "cancelled":
@@ -155,9 +159,10 @@ def _note_what_few_have(attributes: dict[str, Any], op: Record, telemetry: Telem
         attributes[semconv.GEN_AI_RESPONSE_TIME_TO_FIRST_CHUNK] = waited
     if op.in_hook:
         attributes[semconv.IN_HOOK] = True
-    if op.decided.modified:
-        attributes[semconv.MODIFIED] = op.decided.modified
-    if op.decided.records:
+    decided = op.decided
+    if decided.modified:
+        attributes[semconv.MODIFIED] = decided.modified
+    if decided.records:
         attributes.update(_decided(op, telemetry.error_messages))
 
 
