@@ -12,7 +12,7 @@ import pytest
 
 from spanhook import Operation, Reject
 from spanhook.concurrency import reaper
-from spanhook.engine._ending import ENDED
+from spanhook.engine._holding import ENDED
 from spanhook.gating import Hooks
 from tests import stub
 from tests.stub import stubbed

@@ -1,15 +1,30 @@
 """What of a stream is held back until hooks have decided about it: nothing, the end of its text, or all of it."""
 
 from collections import deque
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal
 
+from spanhook.concurrency import reaper, running_loop
 from spanhook.engine._announcing import announced
-from spanhook.engine._ending import Ending
+from spanhook.engine._completion import afinish, finish
+from spanhook.engine._ending import StreamEnd
 from spanhook.engine._windowed import Flow, Framed, Windowed, window_of
-from spanhook.model import UNREAD, Adapter, Body, Record
+from spanhook.engine.lifecycle import returned
+from spanhook.model import UNREAD, Adapter, Body, Record, current
+from spanhook.telemetry import context_with, get_context, set_context
+
+TrackState = Literal["lazy", "flowing", "holding", "releasing", "refused", "passing"]
+"""What a stream is doing; see ``Track``."""
+
+ENDED: frozenset[TrackState] = frozenset(("releasing", "refused", "passing"))
+"""States in which the operation has ended, or there is none."""
+
+ANSWERED: frozenset[TrackState] = frozenset(("releasing", "refused"))
+"""States in which the source is not stepped any more: hooks have refused, answered or seen all of it."""
 
 
-class Holding(Ending):
+class Holding:
     """A stream of which something may be held back.
 
     Args:
@@ -18,19 +33,98 @@ class Holding(Ending):
         is_async: Whether its steps are awaited.
 
     Attributes:
+        op: The operation, once it has begun.
+        state: What the stream is doing.
+        end: What ends the operation, also without the stream.
+        hand: Called by a finalizer when the consumer drops the stream: a C function.
+        brief: Reads a chunk of the usual form, and says whether it has it; set while a step consists of nothing else.
         _flow: What hooks see of the source before it goes out.
-        _windowed: The source with what goes out, once it is an iterator.
     """
 
-    __slots__ = ("_body", "_buffer", "_flow", "_windowed", "adapter", "source", "streaming")
+    __slots__ = (
+        "__weakref__",
+        "_body",
+        "_buffer",
+        "_flow",
+        "adapter",
+        "brief",
+        "end",
+        "hand",
+        "is_async",
+        "op",
+        "source",
+        "state",
+        "streaming",
+    )
 
     def __init__(self, adapter: Adapter, source: Any, *, is_async: bool) -> None:
-        super().__init__(is_async=is_async)
         self.adapter, self.streaming, self.source = adapter, adapter.streaming or UNREAD, source
+        self.is_async = is_async
+        self.op: Record | None = None
+        self.state: TrackState = "lazy"
+        self.end = StreamEnd(self, is_async=is_async)
+        self.hand: Callable[[], Any] = int
+        self.brief: Callable[[Any], bool] | None = None
         self._body: Body | None = None
         self._buffer: deque[Any] | None = None
         self._flow: Flow | Framed | None = None
-        self._windowed: Windowed | None = None
+
+    def _keep(self, op: Record) -> None:
+        """From here on the operation ends with the stream, even if nobody closes it."""
+        self.op = op
+        self.end.keep(op)
+        self.hand = partial(reaper.put, (StreamEnd.dropped, self.end))
+        if self.is_async and op.plan is not None:
+            self.end.loop = running_loop()
+
+    def _release(self, op: Record) -> None:
+        """Nothing has to be kept, read or ended any more."""
+        self.hand = int
+        self._body = None  # whose holder leads back here
+        self.end.release(op)
+
+    async def _finish(self, op: Record) -> None:
+        """The stream has ended: run the remaining hooks and end the operation."""
+        if next(self.end.once):  # it was dropped while an object that belongs to it is being closed
+            return
+        self.brief = None
+        if self.state not in ANSWERED:
+            self.state = "passing"
+        returned(op)
+        self.end.read(op)
+        # Hooks need the context, which steps skipped or have already left.
+        held = (get_context(), current.get()) if op.runner is not None and current.get() is not op else None
+        try:
+            if held is not None:
+                set_context(context_with(op.span, op.before))
+                current.set(op)
+            if self.is_async:
+                await afinish(op)
+            else:
+                finish(op)
+        finally:
+            if held is not None:
+                try:
+                    set_context(held[0])
+                finally:
+                    current.set(held[1])
+        self._release(op)
+
+    def detach(self) -> None:
+        """The operation ends without the stream."""
+        self.hand, self.brief, self.state = int, None, "passing"
+
+    def _interrupted(self, op: Record, error: BaseException) -> None:
+        """A step was interrupted inside spanhook's code; the reaper ends the stream."""
+        self.hand = int
+        if op.reported:
+            return
+        op.ends_again()
+        if not op.end_ns and op.error is None:
+            op.error = error
+        self.end.alone(op)
+
+    # ------------------------------------------------------------------------------------------- what is held back
 
     def _hold_back(self, op: Record) -> None:
         """Find out what hooks need held back, now that they have let the call pass."""
@@ -62,9 +156,10 @@ class Holding(Ending):
 
     def _window_on(self, steps: Any) -> None:
         """From now on, the source is what goes out of this iterator."""
+        self.source = steps
         if self._flow is not None:
-            self._windowed = Windowed(steps, self._flow)
-        self.source = steps if self._windowed is None else self._windowed
+            self.source = windowed = Windowed(steps, self._flow)
+            self.end.outgoing = windowed.outgoing
 
     def _announces(self, op: Record) -> bool:
         """Go on with the library's own stream of the answer that hooks gave, if it has one."""
@@ -73,13 +168,3 @@ class Holding(Ending):
             return False
         self.source, self.state = source, "flowing"
         return True
-
-    def _release(self, op: Record) -> None:
-        super()._release(op)
-        self._body = None  # whose holder leads back here
-
-    def _read(self, op: Record) -> None:
-        if self._windowed is not None and self._reading is not None:
-            for chunk in self._windowed.left():
-                self._reading.shows(op, chunk)
-        super()._read(op)

@@ -51,7 +51,7 @@ class Inner(Windowed):
             raise
         finally:
             _inside.reset(token)
-        self._op.part(StreamState).windowed = self
+        self._op.part(StreamState).windowed = True
         return chunk
 
     async def _astep(self, method: str, *args: Any) -> Any:
@@ -63,7 +63,7 @@ class Inner(Windowed):
             raise
         finally:
             _inside.reset(token)
-        self._op.part(StreamState).windowed = self
+        self._op.part(StreamState).windowed = True
         return chunk
 
     def _fails(self, error: BaseException) -> None:

@@ -1,11 +1,13 @@
 """Streams of ``with`` blocks: the operation ends with the block, or with the stream if that outlives the block."""
 
 from collections.abc import AsyncIterator, Awaitable, Generator, Iterable, Iterator
+from functools import partial
 from itertools import count
 from types import AsyncGeneratorType
 from typing import Any, Protocol
 
-from spanhook.engine._ending import ANSWERED, ENDED
+from spanhook.concurrency import reaper
+from spanhook.engine._holding import ANSWERED, ENDED
 from spanhook.engine._own_results import as_chunks
 from spanhook.engine._proxies import AsyncGenerator, AsyncStream, SyncGenerator, SyncStream
 from spanhook.engine._streams import Track
@@ -53,9 +55,9 @@ class BlockTrack(Track):
 
     def leave(self, op: Record) -> None:
         """The block has failed, which ends the operation: the stream continues without it."""
-        if not next(self._ends):
+        if not next(self.end.once):
             self.state = "passing"
-            self._read(op)
+            self.end.read(op)
             self._release(op)
 
     async def _finish(self, op: Record) -> None:
@@ -63,16 +65,16 @@ class BlockTrack(Track):
             if (
                 not self.is_async and self._handle._is_async
             ):  # its hooks may have to be awaited, which is impossible here
-                self._read(op)
+                self.end.read(op)
                 self._handle._rest()
             await super()._finish(op)
             return
-        if next(self._ends):
+        if next(self.end.once):
             return
         if self.state not in ANSWERED:
             self.state = "passing"
         returned(op)
-        self._read(op)
+        self.end.read(op)
         if op.stream.buffered:  # the consumer waits for these hooks; all others run when the block is left
             if self.is_async and self._handle._is_async:
                 await self._handle._arest()
@@ -80,6 +82,10 @@ class BlockTrack(Track):
                 self._handle._rest()
         self._release(op)
         self._followed = True
+
+    def _keep(self, op: Record) -> None:
+        super()._keep(op)
+        self.hand = partial(reaper.put, (BlockTrack._dropped, self))
 
     def _cut(self, op: Record, error: BaseException) -> None:
         if not self._followed:  # else this is how the stream has ended, and the block is still to end
@@ -90,17 +96,17 @@ class BlockTrack(Track):
         op, handle = self.op, self._handle
         if handle._left:
             if not next(handle._endings):
-                super()._dropped()
+                self.end.dropped()
             return
         self.hand = int
-        if op is None or op.ended or self.state in ENDED or next(self._ends):
+        if op is None or op.ended or self.state in ENDED or next(self.end.once):
             return
-        self._leave(op)
-        self._read(op)
+        self.end.leave(op)
+        self.end.read(op)
         self.state = "passing"
         self._release(op)
         if handle._left and not next(handle._endings):  # left meanwhile by code that saw it as unfinished
-            self._end_alone(op)
+            self.end.alone(op)
 
 
 def hand_over(handle: Handle, chunks: Any) -> Any:

@@ -9,8 +9,7 @@ from opentelemetry.context import Context
 
 from spanhook.concurrency import drive, reaper
 from spanhook.engine._chunks import answer_chunks
-from spanhook.engine._ending import ANSWERED
-from spanhook.engine._holding import Holding
+from spanhook.engine._holding import ANSWERED, Holding
 from spanhook.engine._pending import await_end
 from spanhook.engine.lifecycle import error_of, outcome
 from spanhook.model import Adapter, Record, StreamState, current, shed
@@ -71,7 +70,7 @@ class Steps(Holding, ABC):
                             finally:
                                 current.set(held[1])
                 if self._shows(op, chunk):
-                    told = self._reading
+                    told = self.end.reading
                     if told is None:
                         return END if self.state == "passing" and self._is_closed(op) else chunk
                     if told.ends_complete and told.is_complete():
@@ -111,7 +110,7 @@ class Steps(Holding, ABC):
                             finally:
                                 current.set(held[1])
                 if self._shows(op, chunk):
-                    told = self._reading
+                    told = self.end.reading
                     if told is not None and told.ends_complete and told.is_complete():
                         return drive(self._completed(op, chunk))
                     return chunk
@@ -172,7 +171,7 @@ class Steps(Holding, ABC):
 
     def _shows(self, op: Record, chunk: Any) -> bool:
         """Read a chunk; returns whether the consumer sees it."""
-        told = self._reading
+        told = self.end.reading
         if told is None:
             return True
         shown = told.shows(op, chunk)
@@ -245,8 +244,8 @@ class Steps(Holding, ABC):
 
     def _read_on(self) -> None:
         """From now on, only its end completes the source."""
-        if self._reading is not None:
-            self._reading.ends_complete = False
+        if self.end.reading is not None:
+            self.end.reading.ends_complete = False
 
     async def _stopped(self, op: Record, error: BaseException) -> Any:
         """The source is exhausted or has failed. The stream's context is current."""

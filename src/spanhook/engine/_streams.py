@@ -12,8 +12,8 @@ from typing import Any
 
 from spanhook.concurrency import reaper
 from spanhook.engine._chunks import answer_chunks, body_of, reading
-from spanhook.engine._ending import ANSWERED, ENDED
 from spanhook.engine._gates import apasses, arun_rest, asked, passes, prepared, run_rest
+from spanhook.engine._holding import ANSWERED, ENDED
 from spanhook.engine._pending import await_end
 from spanhook.engine._steps import END, Failed, Steps
 from spanhook.engine.beginning import begin
@@ -61,7 +61,7 @@ class Track(Steps):
     def adopt(self, op: Record, body: Body | None = None) -> None:
         """Continue an operation whose call returned the stream; its context is current."""
         self.op = op
-        self._hold(op)
+        self.end.hold(op)
         op._result = None
         if not self.streaming.opaque:
             self._context = get_context()
@@ -72,7 +72,7 @@ class Track(Steps):
     def _prepare(self, op: Record) -> None:
         op.part(StreamState).streamed = op.kind in REPLACEABLE
         self._keep(op)
-        self._reading = reading(op, self._body)
+        self.end.reading = reading(op, self._body)
 
     def begins(self, body: Any, steps: Any) -> bool:
         """Whether ``steps`` are the first to read ``body``, and so belong to this track."""
@@ -91,8 +91,8 @@ class Track(Steps):
             return None
         body = body_of(op, response)
         if body is not None:
-            self.source, self._body, self._reading = body.stream, body, reading(op, body)
-            self._flow = self._windowed = self.brief = None
+            self.source, self._body, self.end.reading = body.stream, body, reading(op, body)
+            self._flow = self.end.outgoing = self.brief = None
             self._hold_back(op)
         return body
 
@@ -124,7 +124,7 @@ class Track(Steps):
                 if op.ended:  # others have closed the stream meanwhile
                     self.state = "refused"
                     return
-                self._hold(op)
+                self.end.hold(op)
                 if passed:
                     op.called = True
                     if op.runner is not None:
@@ -226,7 +226,7 @@ class Track(Steps):
                 except BaseException as error:
                     shed(error)
                     op.error = error
-                self._leave(op)
+                self.end.leave(op)
                 await self._finish(op)
             finally:
                 if held is not None:

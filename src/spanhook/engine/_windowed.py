@@ -161,14 +161,35 @@ class Framed:
         return [out for unit in units for out in self._flow.through(unit)]
 
 
+class Outgoing:
+    """What has arrived of a stream and not gone out. It does not refer to the stream.
+
+    Attributes:
+        ready: What may go out.
+        stop: What the source raised at its end.
+    """
+
+    __slots__ = ("_flow", "_told", "ready", "stop")
+
+    def __init__(self, flow: Flow | Framed) -> None:
+        self._flow, self._told = flow, False
+        self.ready: deque[Any] = deque()
+        self.stop: BaseException | None = None
+
+    def left(self) -> list[Any]:
+        """All of it, for telemetry, when the consumer or the source has stopped early."""
+        if self.stop is not None or self._told:
+            return []
+        self._told = True
+        return [*self.ready, *self._flow.unread()]
+
+
 class Windowed:
     """The library's iterator, sync or async, with what may go out."""
 
     def __init__(self, source: Any, flow: Flow | Framed) -> None:
         self._source, self._flow = source, flow
-        self._ready: deque[Any] = deque()
-        self._stop: BaseException | None = None
-        self._told = False
+        self.outgoing = Outgoing(flow)
 
     def __getattr__(self, name: str) -> Any:
         if name == "_source":  # of an object that is being copied
@@ -191,21 +212,21 @@ class Windowed:
         return self._step("throw", *error)
 
     def _step(self, method: str, *args: Any) -> Any:
-        while not self._ready:
-            if self._stop is not None:
-                raise self._stop
+        while not self.outgoing.ready:
+            if self.outgoing.stop is not None:
+                raise self.outgoing.stop
             try:
                 chunk = getattr(self._source, method)(*args)
             except StopIteration as stop:
                 self._ends(stop)
                 continue
             try:
-                self._ready.extend(self._flow.through(chunk))
+                self.outgoing.ready.extend(self._flow.through(chunk))
             except BaseException:
                 self._close()
                 raise
             method, args = "__next__", ()
-        return self._ready.popleft()
+        return self.outgoing.ready.popleft()
 
     async def __anext__(self) -> Any:
         return await self._astep("__anext__")
@@ -217,32 +238,25 @@ class Windowed:
         return await self._astep("athrow", *error)
 
     async def _astep(self, method: str, *args: Any) -> Any:
-        while not self._ready:
-            if self._stop is not None:
-                raise self._stop
+        while not self.outgoing.ready:
+            if self.outgoing.stop is not None:
+                raise self.outgoing.stop
             try:
                 chunk = await getattr(self._source, method)(*args)
             except StopAsyncIteration as stop:
                 self._ends(stop)
                 continue
             try:
-                self._ready.extend(self._flow.through(chunk))
+                self.outgoing.ready.extend(self._flow.through(chunk))
             except BaseException:
                 await self._aclose()
                 raise
             method, args = "__anext__", ()
-        return self._ready.popleft()
+        return self.outgoing.ready.popleft()
 
     def _ends(self, stop: BaseException) -> None:
-        self._stop = stop
-        self._ready.extend(self._flow.rest())
-
-    def left(self) -> list[Any]:
-        """What has arrived and not gone out, for telemetry, when the consumer or the source has stopped early."""
-        if self._stop is not None or self._told:
-            return []
-        self._told = True
-        return [*self._ready, *self._flow.unread()]
+        self.outgoing.stop = stop
+        self.outgoing.ready.extend(self._flow.rest())
 
     def _close(self) -> None:
         """A hook has refused the rest: let go of the connection."""

@@ -135,7 +135,7 @@ class StreamState(Part):
     | ``streamed``: hooks may decide about its chunks | the track of the stream | when the call has returned |
     | ``buffered``: it is held back until hooks have seen all of it | the track | with the first chunk, or at its end |
     | ``first_chunk_ns``, ``later_chunks_ns``: when chunks came; later ones if recorded | the reading | per chunk |
-    | ``windowed``: what showed hooks its text first, other than the stream itself | a stream inside it | per chunk |
+    | ``windowed``: a stream inside it shows hooks its text first; false if nobody wants to see it | that | per chunk |
     | ``reworded``: hooks have rewritten text of it | the window | per chunk |
     | ``answered``: the stream of a hook's answer, and what it adds up to | its first reader | after the call |
     | ``mark``: the id of its content, which shows whether a result belongs to another call | the reading | at its end |
@@ -149,7 +149,7 @@ class StreamState(Part):
     buffered = False
     first_chunk_ns = 0
     later_chunks_ns: "array[int] | None" = None
-    windowed: Any = None
+    windowed: bool | None = None
     reworded = False
     answered: tuple[Any, Any] | None = None
     mark: Any = None

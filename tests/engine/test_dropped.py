@@ -1,0 +1,182 @@
+"""Streams that are dropped or closed with others inside: what these used is known to all around them, and their
+``finally`` runs where they are dropped.
+"""
+
+import asyncio
+import gc
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+
+import spanhook
+from spanhook import Hooks, Operation
+from spanhook.concurrency import reaper
+from spanhook.testing import recorder
+
+
+@spanhook.operation("llm.call", "a-model", provider="acme")
+def words(question: str) -> Iterator[str]:
+    spanhook.record_usage(input_tokens=7, output_tokens=3)
+    yield f"{question} "
+    yield "two"
+
+
+@spanhook.operation("llm.call", "a-model", provider="acme")
+async def awords(question: str) -> AsyncIterator[str]:
+    spanhook.record_usage(input_tokens=7, output_tokens=3)
+    yield f"{question} "
+    yield "two"
+
+
+@spanhook.agent("desk")
+def desk(question: str) -> Iterator[str]:
+    for word in words(question):
+        yield word.lower()
+
+
+@spanhook.agent("desk")
+async def adesk(question: str) -> AsyncIterator[str]:
+    async for word in awords(question):
+        yield word
+
+
+@spanhook.agent("desk")
+def brief(question: str) -> str:
+    for word in words(question):
+        return word
+    return ""
+
+
+@spanhook.agent("desk")
+async def abrief(question: str) -> str:
+    async for word in awords(question):
+        return word
+    return ""
+
+
+def dropped() -> None:
+    next(desk("hi"))
+    gc.collect()
+
+
+def closed() -> None:
+    stream = desk("hi")
+    next(stream)
+    stream.close()  # type: ignore[attr-defined]
+
+
+def failed() -> None:
+    stream = desk("hi")
+    next(stream)
+    with pytest.raises(KeyError):
+        stream.throw(KeyError())  # type: ignore[attr-defined]
+
+
+async def adropped() -> None:
+    await anext(adesk("hi"))
+    await asyncio.sleep(0.2)
+
+
+async def aclosed() -> None:
+    stream = adesk("hi")
+    await anext(stream)
+    await stream.aclose()  # type: ignore[attr-defined]
+
+
+WAYS: dict[str, tuple[Callable[[], Any], str]] = {
+    "dropped": (dropped, "abandoned"),
+    "closed": (closed, "abandoned"),
+    "failed": (failed, "error"),
+    "left early": (lambda: brief("hi"), "success"),
+    "dropped, async": (lambda: asyncio.run(adropped()), "abandoned"),
+    "closed, async": (lambda: asyncio.run(aclosed()), "abandoned"),
+    "left early, async": (lambda: asyncio.run(abrief("hi")), "success"),
+}
+
+
+@pytest.mark.every_value
+@pytest.mark.parametrize("form", ["sync", "async", "none"])
+@pytest.mark.parametrize("way", WAYS)
+def test_what_a_stream_inside_used_is_known_around_it(way: str, form: str) -> None:
+    hooks, billed = Hooks(), list[tuple[str, int, int]]()
+
+    def bill(op: Operation) -> None:
+        billed.append((op.status, op.usage.total_tokens, op.usage.llm_calls))
+
+    async def abill(op: Operation) -> None:
+        bill(op)
+
+    if form != "none":
+        hooks.after("agent.invoke")(bill if form == "sync" else abill)
+        hooks.on_error("agent.invoke")(bill if form == "sync" else abill)
+    call, status = WAYS[way]
+    with recorder(hooks) as seen:
+        call()
+        assert reaper.drain()
+    assert billed == ([] if form == "none" else [(status, 10, 1)])
+    [agent] = [span.attributes for span in seen.spans if (span.attributes or {})["spanhook.kind"] == "agent.invoke"]
+    [run] = [event["attributes"] for event in seen.events if event["name"] == "spanhook.run"]
+    for told in (agent or {}, run):
+        assert (told["spanhook.status"], told["spanhook.usage.input_tokens"]) == (status, 7)
+    assert [op.kind for op in seen.operations] == ["llm.call", "agent.invoke"]
+
+
+def test_a_stream_that_goes_on_is_not_waited_for() -> None:
+    kept: list[Iterator[str]] = []
+
+    @spanhook.agent("desk")
+    def keeps() -> None:
+        kept.append(words("hi"))
+        next(kept[0])
+
+    with recorder() as seen:
+        keeps()
+        assert reaper.drain()
+        assert [op.kind for op in seen.operations] == ["agent.invoke"]
+        assert list(kept[0]) == ["two"]
+    assert [(op.kind, op.status) for op in seen.operations] == [("agent.invoke", "success"), ("llm.call", "success")]
+
+
+@pytest.mark.every_value
+@pytest.mark.parametrize("hook", ["none", "before", "after", "window"])
+def test_the_finally_of_a_dropped_generator_runs_where_it_is_dropped(hook: str) -> None:
+    ran: list[threading.Thread] = []
+
+    @spanhook.operation("llm.call", "a-model", provider="acme")
+    def told() -> Iterator[str]:
+        try:
+            yield "one "
+            yield "two "
+        finally:
+            ran.append(threading.current_thread())
+
+    hooks = Hooks()
+    if hook == "before":
+        hooks.before("llm.call")(lambda op: None)
+    elif hook == "after":
+        hooks.after("llm.call")(lambda op: None)
+    elif hook == "window":
+        hooks.add(Shouting())
+    with recorder(hooks) as seen:
+        stream = told()
+        next(stream)
+        del stream
+        assert ran == [threading.current_thread()]
+        assert reaper.drain()
+    assert [op.status for op in seen.operations] == ["abandoned"]
+
+
+class Shouting(spanhook.Hook):
+    """Rewrites text as it passes."""
+
+    kinds = ("llm.call",)
+    stream = "window"
+    window = 1
+    fail_mode = "closed"
+
+    def text(self, op: Operation, text: str) -> str:
+        return text.upper()
+
+    def after(self, op: Operation) -> None: ...
