@@ -23,6 +23,8 @@ import spanhook
 _OURS = str(Path(spanhook.__file__).parent)
 _APPLICATIONS = tuple(f"{_OURS}/{name}" for name in ("testing.py", "cli/"))
 _SUSPENDING = CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR
+_SWALLOWING = ("__instancecheck__", "__subclasscheck__")
+"""Functions that pydantic-core calls; it takes what they raise for "no", and so loses an interrupt, also by itself."""
 _CALLS = frozenset(("CALL", "CALL_FUNCTION_EX", "CALL_KW"))
 
 
@@ -71,7 +73,8 @@ class Interrupts:
         if caller in self._within:
             self._within[caller] = not code.co_flags & _SUSPENDING and code.co_name != "__init__"
         if not is_ours(code.co_filename):
-            if self.everywhere and not code.co_flags & _SUSPENDING and not _of_the_loop(code.co_filename):
+            suspends = code.co_flags & _SUSPENDING or _of_the_loop(code.co_filename)
+            if self.everywhere and not suspends and code.co_name not in _SWALLOWING:
                 self._place(frame)
             return None
         if self.everywhere:
