@@ -215,7 +215,8 @@ def recorder(
                 settings=settings or Settings(),
             )
             yield seen
-            reaper.drain(PATIENCE_S)
+            if not reaper.drain(PATIENCE_S):
+                raise TimeoutError(f"streams that were dropped have not ended after {PATIENCE_S:.0f} s")
             registry.flush(PATIENCE_S)
         finally:
             uninstrument()

@@ -238,7 +238,10 @@ class Reaper:
             end(*args)
         except BaseException as error:  # also `SystemExit`: nothing else would end the items after it
             late = isinstance(error, TimeoutError)  # a loop is still ending it
-            internal.report("reaper", error, lost=0 if late else 1)
+            try:
+                internal.report("reaper", error, lost=0 if late else 1)
+            except BaseException as fatal:  # the thread goes on, as others depend on it
+                threading.excepthook(threading.ExceptHookArgs((type(fatal), fatal, fatal.__traceback__, self._thread)))
 
 
 reaper = Reaper()

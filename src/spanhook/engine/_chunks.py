@@ -41,7 +41,7 @@ class Reading:
         elif self._timed and stream.later_chunks_ns is not None:
             stream.later_chunks_ns.append(clock.now())
         try:
-            return self._chunks.add(chunk)
+            return self._chunks.add(chunk) is not False  # one that says nothing lets it pass
         except Exception as error:
             internal.report("extract.chunk", error, lost=1)
             return True

@@ -61,7 +61,7 @@ class Tapped(Transparent):
 
     def _self_passes(self, chunk: Any) -> bool:
         try:
-            return self._self_chunks.add(chunk)
+            return self._self_chunks.add(chunk) is not False
         except Exception as error:
             internal.report("extract.chunk", error, lost=1)
             return True

@@ -54,11 +54,9 @@ def fail(op: Record, error: BaseException) -> None:
         op.ending.handled = None
     if op.adapter.reading.failure is not None:
         try:
-            attributes, used = op.adapter.reading.failure(op.instance, op.args, op.kwargs, error)
+            note_response(op, *op.adapter.reading.failure(op.instance, op.args, op.kwargs, error))
         except Exception as failure:
             internal.report("extract.failure", failure, lost=1)
-            return
-        note_response(op, attributes, used)
 
 
 def error_of(op: Record, error: BaseException) -> BaseException:
@@ -82,11 +80,9 @@ def returned(op: Record) -> None:
 def read_response(op: Record, response: Callable[[Any], tuple[Attributes, Usage | None]], result: Any) -> None:
     """Keep what a result reports about itself, as ``response`` reads it."""
     try:
-        attributes, used = response(result)
+        note_response(op, *response(result))
     except Exception as error:
         internal.report("extract.response", error, lost=1)
-    else:
-        note_response(op, attributes, used)
 
 
 def note_response(op: Record, attributes: dict[str, Any], used: Usage | None) -> None:

@@ -26,6 +26,7 @@ from spanhook.model import (
     alike,
     copied,
     disclosed,
+    explained,
     raised_in,
     shed,
     words,
@@ -96,7 +97,9 @@ class Verdicts:
             op.result = op.adapter.editing.answer(op.instance, op.args, op.kwargs, value)
         except Exception as error:
             said = f"cannot answer {op.kind} with {type(value).__name__}"
-            self.failed(bound, HookError(Said.of(f"{said}: {words(error)}", said)), spent)
+            failure = HookError(Said.of(f"{said}: {explained(error)}", said))
+            failure.__cause__ = error
+            self.failed(bound, failure, spent)
             return
         decided = op.part(HookDecisions)
         decided.answer, decided.answered = value, True

@@ -8,6 +8,7 @@ from spanhook.model._kinds import REWRITABLE
 from spanhook.model.adapter import Adapter
 from spanhook.model.arguments import Args, Kwargs
 from spanhook.model.copying import copied
+from spanhook.model.failures import explained
 from spanhook.model.request import Change
 
 
@@ -38,13 +39,18 @@ def rewritten(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, chang
         raise HookError(f"op.replace() was given {given}; {adapter.kind} of {adapter.layer} takes {takes}")
     change = Change(**{name: copied(getattr(change, name)) for name in fields})
     try:
-        args, kwargs = adapter.editing.rewrite(instance, args, kwargs, change)
+        made = adapter.editing.rewrite(instance, args, kwargs, change)
     except Exception as error:
         if any(isinstance(one, str) for one in change.messages or ()):  # which some text models take
             raise HookError(
                 "op.replace(messages=) was given text: a message is a mapping with `parts`, or with `content` that is "
                 'text, such as {"role": "user", "parts": [{"type": "text", "content": "..."}]}'
             ) from error
-        raise
+        if isinstance(error, HookError | ValueError | TypeError):  # what it says of what the call cannot take
+            raise
+        raise HookError(f"{adapter.layer} could not rewrite the call: {explained(error)}") from error
+    if type(made) is not tuple or len(made) != 2:
+        raise HookError(f"{adapter.layer} could not rewrite the call: its rewrite returned no arguments and keywords")
+    args, kwargs = made
     check(adapter, instance, args, kwargs, change)
     return args, kwargs

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple
 from opentelemetry.trace import SpanKind
 
 from spanhook import semconv
+from spanhook.model._kinds import kinds
 from spanhook.model.arguments import Args, Attributes, Kwargs
 from spanhook.model.editing import AS_GIVEN, Editing, Receiving
 from spanhook.model.nesting import ALONE, Nesting
@@ -146,6 +147,8 @@ class Adapter:
     known: "dict[Hashable, Described]" = field(init=False, default_factory=dict["Hashable", "Described"], compare=False)
 
     def __post_init__(self) -> None:
+        if self.kind not in kinds():
+            raise ValueError(f"an adapter of {self.layer} has the unknown kind {self.kind!r}: hooks would not see it")
         target = TARGET_KEYS.get(self.kind, semconv.OPERATION_NAME)
         object.__setattr__(self, "target_key", target)
         object.__setattr__(self, "verb", self.verb or OPERATION_NAMES.get(self.kind, self.kind))

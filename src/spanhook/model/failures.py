@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Iterator
 from typing import Any, cast
 
+from spanhook.errors import HookError
 from spanhook.model.encoding import encodable
 
 _CODE = re.compile(r"[A-Za-z][\w.-]{0,63}")
@@ -24,6 +25,12 @@ def words(error: BaseException) -> str:
         return str(error)
     except Exception:
         return "(it cannot be printed)"
+
+
+def explained(error: BaseException) -> str:
+    """Its message, with its class unless that is one that says what cannot be done, rather than that code is wrong."""
+    says = isinstance(error, HookError | ValueError | TypeError)
+    return words(error) if says else f"{type(error).__name__}: {words(error)}"
 
 
 def described(error: BaseException, *, in_full: bool) -> str:

@@ -13,6 +13,9 @@ from spanhook.model.admission import Runs
 from spanhook.model.arguments import Args
 from spanhook.model.table_entry import TableEntry
 
+MODES = ("sync", "async", "stream", "astream", "manager", "amanager", "acontext")
+"""How the functions of points make their calls."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Point(TableEntry):
@@ -51,6 +54,11 @@ class Point(TableEntry):
     decorator: str = ""
     arrival: str = ""
     either: str = ""
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            expected = ", ".join(MODES)
+            raise ValueError(f"the point {self.name} has the unknown mode {self.mode!r}; expected one of {expected}")
 
 
 @dataclass(frozen=True, kw_only=True)
