@@ -17,7 +17,7 @@ from spanhook.model.record_parts import (
     HookDecisions,
     InnerCalls,
     Looking,
-    Part,
+    RecordPart,
     RunState,
     Shared,
     StreamState,
@@ -35,7 +35,7 @@ PARTS = (HookDecisions, RunState, Shared, EndDetails, Deferred, StreamState, Inn
 
 
 @pytest.mark.parametrize("kind", PARTS)
-def test_threads_that_write_at_once_get_the_same_part(kind: type[Part]) -> None:
+def test_threads_that_write_at_once_get_the_same_part(kind: type[RecordPart]) -> None:
     with ThreadPoolExecutor(THREADS) as pool:
         for _ in range(200):
             op, together = made(), threading.Barrier(THREADS)

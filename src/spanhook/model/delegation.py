@@ -10,12 +10,12 @@ from functools import lru_cache
 from spanhook import semconv
 from spanhook.model.adapter import Adapter
 from spanhook.model.record import Record
-from spanhook.model.record_parts import Part
+from spanhook.model.record_parts import RecordPart
 
 AGENT, DELEGATION = "agent.invoke", "agent.delegate"
 
 
-class Delegations(Part):
+class Delegations(RecordPart):
     """What this module keeps with the run of an agent.
 
     Attributes:

@@ -37,15 +37,17 @@ class Editing:
         answer: What the function returns, once awaited, for a value that a hook answered with: a stream if this call
             returns one, asynchronous if the call's is. For a generator function, the whole result; see
             ``Streaming.answer_chunks``.
-        amend: ``answer`` for a value that replaces a result, which comes first, if it depends on that.
+        amend: ``answer`` for a value that replaces a result, if it depends on that result, its first argument.
         announce: Makes a call that a hook answered by the library's own code, with the answer in place of what its body
             does, so that the library tells its listeners, such as callbacks, of it. Given the call, its result and
             whether it is async, it returns what such a call returns: the result, an awaitable or a stream; ``None`` if
             nobody can be told.
-        rejected: The library's own error *result* for a rejection, or its own exception, which is raised; ``None`` to
-            have the rejection raised.
-        native_error: The library's own exception for a rejection, which is raised as both; ``None`` if it has none.
-        refusal: The rejection that the library has made an exception of its own of; that is raised as both.
+        rejected: The library's own error *result* for a rejection, or an awaitable of it, or its own exception, which
+            is raised; ``None`` to have the rejection raised.
+        native_error: The library's own exception for a rejection; what is raised is that exception and the ``Reject``
+            in one. ``None`` if it has none.
+        refusal: The rejection of which the library has made an exception of its own; as with ``native_error``, what is
+            raised is both.
         prepare: Makes spanhook's own last changes to a call, such as requesting a stream's usage.
         repeat: The call to make in place of one that has failed because of what ``prepare`` changed, and what to call
             if that succeeds; ``None`` if it has failed for another reason.

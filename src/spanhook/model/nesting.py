@@ -18,8 +18,10 @@ class Nesting:
     """How a call recognizes its request in calls inside it.
 
     Attributes:
-        role: Whether it is a framework's view of a model or tool, the call of a client, or both.
-        carries: What identifies the request in its transport: the last text of each prompt, or arguments.
+        role: Whether it is a framework's view of a model or tool, the call of a client, or both. Agents and runs have
+            the default.
+        carries: What identifies the request in its transport: the last text of each prompt, or arguments. A tool
+            without it is taken for one that runs agents: what it calls again is an operation of its own.
         goes_on: Whether calls on this instance may continue in another of its methods; unset if they always may. What
             such a call carries is noted before the gates run, which takes time in proportion to its length.
         transport_of: Layers of the same library whose operation absorbs this call if it directly encloses it, on the

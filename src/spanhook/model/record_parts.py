@@ -16,7 +16,7 @@ from spanhook.model.streaming import Withheld
 from spanhook.model.usage import Usage
 
 
-class Part:
+class RecordPart:
     """What a record keeps of one matter.
 
     Attributes:
@@ -26,10 +26,10 @@ class Part:
     name: ClassVar[str]
 
 
-P = TypeVar("P", bound=Part)
+P = TypeVar("P", bound=RecordPart)
 
 
-class HookDecisions(Part):
+class HookDecisions(RecordPart):
     """What hooks have decided about an operation.
 
     | attribute | who writes it | when |
@@ -52,7 +52,7 @@ class HookDecisions(Part):
     replaced = False
 
 
-class RunState(Part):
+class RunState(RecordPart):
     """What is known of a whole run; its root has it.
 
     | attribute | who writes it | when |
@@ -68,7 +68,7 @@ class RunState(Part):
     pending: "set[Any] | tuple[()]" = ()
 
 
-class Shared(Part):
+class Shared(RecordPart):
     """What those who look at an operation share.
 
     | attribute | who writes it | when |
@@ -86,7 +86,7 @@ class Shared(Part):
     epoch_ns: int | None = None
 
 
-class EndDetails(Part):
+class EndDetails(RecordPart):
     """How an operation ended, beside its result or error; most need none of it.
 
     | attribute | who writes it | when |
@@ -112,7 +112,7 @@ class EndDetails(Part):
     events: list[tuple[str, Attributes, int]] | tuple[()] = ()
 
 
-class Deferred(Part):
+class Deferred(RecordPart):
     """Output through channels other than the result, such as callbacks.
 
     | attribute | who writes it | when |
@@ -126,7 +126,7 @@ class Deferred(Part):
     leaked = False
 
 
-class StreamState(Part):
+class StreamState(RecordPart):
     """What has become of a result that is a stream.
 
     | attribute | who writes it | when |
@@ -155,7 +155,7 @@ class StreamState(Part):
     mark: Any = None
 
 
-class InnerCalls(Part):
+class InnerCalls(RecordPart):
     """What is known of calls inside an operation that are part of it; see ``spanhook.engine.absorption``.
 
     | attribute | who writes it | when |
@@ -186,7 +186,7 @@ class InnerCalls(Part):
     opened = False
 
 
-class Looking(Part):
+class Looking(RecordPart):
     """The last look at a call, where its body receives what the framework made of the arguments that gates were shown.
 
     | attribute | who writes it | when |
@@ -206,7 +206,7 @@ class Looking(Part):
     stopped: BaseException | None = None
 
 
-class Shadowing(Part):
+class Shadowing(RecordPart):
     """What hooks in shadow mode have to do with an operation; made when the first of them is shown it.
 
     | attribute | who writes it | when |

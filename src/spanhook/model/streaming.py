@@ -33,7 +33,10 @@ class Chunks(Protocol):
     def complete(self) -> bool: ...
 
     def add(self, chunk: Any) -> bool:
-        """Take one chunk; false hides it from the consumer, which did not ask for it."""
+        """Take one chunk; ``False`` hides it from the consumer, which did not ask for it.
+
+        The consumer may edit the chunk afterwards: read its usage now, and keep ``copied(chunk)``.
+        """
         ...
 
     def response(self) -> tuple[Attributes, Usage | None]:
@@ -125,10 +128,11 @@ class Streaming:
             in place of a stream that was held back. The stream of another function is answered by ``Editing.answer``.
         hands_out: For a library that returns an object of its own at once, in which the call begins when its stream is
             read: makes what hands it out, of the function and its call; see ``HandsOut``.
-        texts: How the text in a stream's chunks is read and rewritten as they pass; ``None`` if a stream must be held
-            back as a whole for hooks to decide about it.
+        texts: How the text in a stream's chunks is read and rewritten as they pass. If unsure, leave it out: a stream
+            is then held back as a whole for hooks to decide about it. ``PlainTexts`` is for chunks that all add text;
+            one that repeats what others have said is in ``ChunkText.whole``, as its text would go out twice.
         body: The body of a result that ``stream_of`` calls a stream, if the result holds unread content.
-        ends: With what a stream's operation ends.
+        ends: Which chunk, or end, of a stream ends its operation.
         opaque: The stream runs no application code, so no context is attached around its steps.
     """
 

@@ -129,7 +129,8 @@ class Subject:
     Attributes:
         name: Its name in tests and in the command.
         kind: The kind of operation it creates.
-        make: Creates one that counts into the given body.
+        make: Creates one that counts into the given body. It is called many times, and what it makes from 64 threads at
+            once: neither may count its turns.
         ways: Every way of calling it, by name.
         bind: Ways to take a reference first and call it later, by name.
         said: Its body's output, if hooks may replace it.
