@@ -40,6 +40,7 @@ CONTROL_PLANE = "tests/(control_plane|server|store/control)/|tests/cli/(demo/)?t
 RULES = {
     r"\.ci/(run|environments|selection\.py|import_graph\.py)|pyproject\.toml": "*",
     r"\.ci/(bare|installs\.py)": "",
+    r"\.ci/rules\.py": "slow",
     r"\.ci/tools": "compose pages",
     r"\.ci/libraries/([\w.]+-(newest|oldest))\.txt": r"library-\1",
     r"\.ci/(agent-hooks|applications|foreign|presidio|worker)\.txt": r"\1",

@@ -5,7 +5,6 @@ import tomllib
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import Any
 
 from packaging.requirements import Requirement
 
@@ -14,8 +13,6 @@ from spanhook.instrument import Declaration, Instrumentor
 ROOT = Path(__file__).parent.parent
 _FOLDER = "src/spanhook/instrument"
 _TESTS = ROOT / "tests/instrument"
-_APART = "libraries do not know each other"
-_PURE = "a library's adapters know what a call looks like"
 _ALONE = frozenset(
     (
         "aegra",
@@ -35,7 +32,6 @@ _ALONE = frozenset(
     )
 )
 """Libraries that allow only some versions of what others bring, or of Python, or bring much: no extra collects them."""
-_OPTIONAL = "libraries that are instrumented are imported where they are instrumented alone"
 
 
 def row(declared: Declaration, instrumentor: Instrumentor) -> str:
@@ -52,7 +48,6 @@ def disagreements(declared: Declaration, instrumentor: Instrumentor, libraries: 
     return [
         *_files(declared),
         *_extras(declared, project["project"]["optional-dependencies"]),
-        *_contracts(declared, project["tool"]["importlinter"]["contracts"]),
         *_versions(declared),
         *_documents(declared, row(declared, instrumentor), libraries),
         *_variables(declared),
@@ -80,22 +75,6 @@ def _extras(declared: Declaration, extras: dict[str, list[str]]) -> Iterator[str
         named = [Requirement(one) for extra in collecting for one in extras[extra]]
         if not any(one.name == "spanhook" and declared.extra in one.extras for one in named):
             yield f"pyproject.toml: add {declared.extra!r} to spanhook[...] in the extra {collecting[0]!r}"
-
-
-def _contracts(declared: Declaration, contracts: list[dict[str, Any]]) -> Iterator[str]:
-    folder = f"spanhook.instrument.{declared.library}"
-    by_name = {one["name"].partition(",")[0]: one for one in contracts}
-    for name, key, wanted in (
-        (_APART, "modules", folder),
-        (_PURE, "source_modules", folder),
-        (_OPTIONAL, "forbidden_modules", declared.module.partition(".")[0]),
-    ):
-        if wanted not in by_name[name][key]:
-            yield f"pyproject.toml: add {wanted!r} to {key} of {name!r}"
-    ignored = [one.replace(".*", "").split(" -> ") for one in by_name[_APART]["ignore_imports"]]
-    known = sorted({into.rpartition(".")[2] for of, into in ignored if of == folder})
-    if known != sorted(declared.knows):
-        yield f"pyproject.toml: {_APART!r} lets it know {known}, and it says {sorted(declared.knows)}"
 
 
 def _versions(declared: Declaration) -> Iterator[str]:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from spanhook.errors import ConfigurationError
 from spanhook.version import __version__
 
+__all__ = ["run_conformance"]
+
 if TYPE_CHECKING:
     from spanhook.cli.conformance.matrix import Library
     from spanhook.cli.conformance.report import Report

@@ -15,6 +15,8 @@ from spanhook.export.console import GAP, Node, Style, render, style_of, usage_ta
 from spanhook.model import Usage, encodable_to, harmless
 from spanhook.version import HOME
 
+__all__ = ["run_demo", "serve_demo"]
+
 if TYPE_CHECKING:
     from spanhook.cli.demo.scenes import Scene
 

@@ -9,6 +9,8 @@ from typing import Any
 from spanhook.cli.doctor.examination import examination
 from spanhook.cli.doctor.printing import print_report
 
+__all__ = ["run_doctor"]
+
 
 def run_doctor(as_json: bool, **given: Any) -> int:
     """Examine and print.

@@ -19,6 +19,8 @@ from spanhook.diagnostics import log
 from spanhook.errors import ConfigurationError
 from spanhook.export import SIGNALS
 
+__all__ = ["run_load"]
+
 if TYPE_CHECKING:
     from spanhook.cli.load.document import Document
 

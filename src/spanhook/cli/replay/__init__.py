@@ -19,6 +19,8 @@ from spanhook.cli.texts import Progress
 from spanhook.diagnostics import log
 from spanhook.errors import ConfigurationError
 
+__all__ = ["run_replay"]
+
 
 def run_replay(files: Sequence[str], compare: bool, as_json: bool, **given: Any) -> int:
     """Run hooks on recorded operations, and print what they would have decided.

@@ -10,6 +10,8 @@ from spanhook.cli.stack.printing import Progress, print_addresses, print_answers
 from spanhook.cli.stack.services import Answer, asked, placed
 from spanhook.cli.stack.waiting import wait
 
+__all__ = ["run_down", "run_status", "run_up"]
+
 _WITHOUT = "spanhook run --console shows runs without one"
 
 

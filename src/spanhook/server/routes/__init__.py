@@ -6,14 +6,21 @@ from spanhook.server.routes import (
     agents,
     approvals,
     budgets,
+    dry_run_models,
     health,
+    hook_models,
     hooks,
+    job_models,
     jobs,
     policies,
+    recorded,
+    run_models,
     runs,
     schedules,
     sync,
+    sync_models,
     telemetry,
+    webhook_models,
     webhooks,
 )
 
@@ -34,4 +41,22 @@ ROUTERS: tuple[APIRouter, ...] = (
 OPEN = (health.router, telemetry.router)
 """Those whose callers, such as probes and exporters, may add query parameters of their own."""
 
-__all__ = ["OPEN", "ROUTERS"]
+__all__ = [
+    "OPEN",
+    "ROUTERS",
+    "approvals",
+    "budgets",
+    "dry_run_models",
+    "hook_models",
+    "hooks",
+    "job_models",
+    "jobs",
+    "recorded",
+    "run_models",
+    "runs",
+    "schedules",
+    "sync",
+    "sync_models",
+    "webhook_models",
+    "webhooks",
+]

@@ -19,6 +19,8 @@ from spanhook.errors import Reject
 from spanhook.gating import Hooks
 from spanhook.testing import recorder
 
+__all__ = ["CHECKS", "Checks", "checks_of", "checks_of_ungated"]
+
 CHECKS: dict[str, Callable[[Way], Cell]] = {
     "denied": denied,
     "async": asynchronous,
