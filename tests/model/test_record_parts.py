@@ -18,7 +18,6 @@ from spanhook.model.record_parts import (
     InnerCalls,
     Looking,
     RecordPart,
-    RunState,
     Shared,
     StreamState,
 )
@@ -31,7 +30,7 @@ def made() -> Record:
     return Record(WHOLE, {}, None, (), {}, None, NOBODY, Context(), 1)
 
 
-PARTS = (HookDecisions, RunState, Shared, EndDetails, Deferred, StreamState, InnerCalls, Looking)
+PARTS = (HookDecisions, Shared, EndDetails, Deferred, StreamState, InnerCalls, Looking)
 
 
 @pytest.mark.parametrize("kind", PARTS)

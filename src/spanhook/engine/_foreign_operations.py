@@ -106,7 +106,7 @@ class Live:
             op.in_hook = True
         elif plan := (hooks.outer if parent is None else hooks.plans).get(kind):
             op.plan, op.coverage = plan, "best_effort"
-        latch = op.root.run.stop
+        latch = op.run.stop
         if latch is not None and not op.in_hook:
             op.error = again(latch)
         if op.plan is not None:

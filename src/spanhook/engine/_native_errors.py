@@ -27,7 +27,7 @@ def _is_of(op: Record, reject: Reject) -> bool:
     around = op.parent
     if around is not None and around.kind == op.kind and not around.ended and _is_framework(around.adapter, op):
         return False
-    return op.decided.refused or not op.called or reject is op.root.run.stop
+    return op.decided.refused or not op.called or reject is op.run.stop
 
 
 def _is_framework(adapter: Adapter, op: Record) -> bool:

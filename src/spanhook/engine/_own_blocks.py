@@ -199,7 +199,7 @@ def raise_outcome(op: Record, error: BaseException | None, before: BaseException
         return
     if (found is error or (error is None and found is before)) and not isinstance(found, Reject):
         return
-    if found is before and op.root.run.stop is None:
+    if found is before and op.run.stop is None:
         return
     trace = None if error is None else error.__traceback__
     try:

@@ -3,7 +3,7 @@
 from contextlib import nullcontext
 
 from spanhook.concurrency import AsyncioBell, Bell, TrioBell, reaper, running, shielded_for
-from spanhook.model import Record, RunState
+from spanhook.model import Record
 
 WAIT_S = 0.1
 """How long an operation that ends waits for the reaper to end what was dropped inside it."""
@@ -14,12 +14,12 @@ in_flight: set[int] = set()
 
 def leave_to_reaper(op: Record) -> None:
     """Let the reaper report the end of the run, because it may have to end ``op`` first."""
-    op.root.part(RunState).__dict__.setdefault("pending", set()).add(op)
+    op.run.__dict__.setdefault("pending", set()).add(op)
 
 
 def take_from_reaper(op: Record) -> None:
     """Note that ``op`` ended by itself after all."""
-    pending = op.root.run.pending
+    pending = op.run.pending
     if pending:
         pending.discard(op)
 
@@ -32,7 +32,7 @@ def await_end(op: Record) -> None:
 
 def is_around_others(op: Record) -> bool:
     """Whether operations inside this one have not ended that the reaper may have to end."""
-    for inner in tuple(op.root.run.pending):
+    for inner in tuple(op.run.pending):
         around = None if inner.ended else inner.parent
         while around is not None and around is not op:
             around = around.parent

@@ -12,7 +12,6 @@ from spanhook import semconv
 from spanhook.diagnostics import internal
 from spanhook.engine.absorption import Absorbed, Part, absorbed, serves
 from spanhook.engine.lifecycle import foreign, registry
-from spanhook.errors import Reject
 from spanhook.gating import Plan, again
 from spanhook.model import (
     ASKING_FOR_RUNS,
@@ -129,9 +128,9 @@ def _hook(op: Record, plan: Plan) -> None:
 
 def _belong(op: Record, held: Record | InHook | None) -> None:
     """Note whose operation it is, and what it takes from those around it: the agent, the identity, a refused run."""
-    adapter, parent = op.adapter, op.parent
+    adapter, parent, stop = op.adapter, op.parent, None
     if parent is not None:
-        op.agent = parent.agent
+        op.agent, stop = parent.agent, op.run.stop
         if "boundary" in adapter.traits and serves(parent, op):
             op.serves = True
     elif telemetry.settings.trust_baggage:
@@ -140,22 +139,10 @@ def _belong(op: Record, held: Record | InHook | None) -> None:
         op.agent = op.attributes.get(adapter.naming_key) or ""
     if adapter.context is not None:
         _identify(op, adapter.context)
-    if held is not None or parent is not None:
-        latch = _latch(held) if parent is not held else None
-        if latch is None and parent is not None:
-            latch = op.root.run.stop
-        if latch is not None and not op.in_hook:
-            op.error = again(latch)
-
-
-def _latch(held: Record | InHook | None) -> Reject | None:
-    """The refusal of a run that has ended, and that what it started goes on without."""
-    around = held if type(held) is Record else None
-    while around is not None and around.ended:
-        if around.run.stop is not None:
-            return around.run.stop
-        around = around.parent
-    return None
+    if held is not parent and type(held) is Record and held.ended:
+        stop = stop or held.run.stop  # of a run that has ended, and that what it started goes on without
+    if stop is not None and not op.in_hook:
+        op.error = again(stop)
 
 
 def _identify(op: Record, context: CallContext) -> None:

@@ -12,7 +12,7 @@ from spanhook.engine._native_errors import native
 from spanhook.engine.attempts import is_attempt
 from spanhook.errors import AttemptStopped, Reject, RunStopped, Unwound
 from spanhook.gating import Registry, count_decision, in_shadow, publish, tell_decided, tell_ended
-from spanhook.model import Attributes, EndDetails, Record, RunState, Usage, clock, joined, make_encodable, shed
+from spanhook.model import Attributes, EndDetails, Record, Usage, clock, joined, make_encodable, shed
 from spanhook.telemetry import report, telemetry
 
 registry = Registry()
@@ -111,7 +111,7 @@ def end(op: Record) -> None:
         publish(op, op.phase, count_decision)
     if op.decided.records and not op.summed:
         decided = [one.decision for one in op.decided.records]
-        all_decided = op.root.part(RunState).__dict__.setdefault("decisions", [])
+        all_decided = op.run.__dict__.setdefault("decisions", [])
         op.summed = True
         all_decided.extend(decided)
     if op.run.pending and op.parent is None and not reaper.here():

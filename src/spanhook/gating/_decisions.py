@@ -20,7 +20,6 @@ from spanhook.model import (
     HookMode,
     Operation,
     Record,
-    RunState,
     Said,
     added,
     alike,
@@ -231,13 +230,13 @@ class Verdicts:
                 return
             op.error = instead
             if self._stops_run(bound):
-                op.root.part(RunState).stop = Reject(f"hook {bound.name!r} {what}", status_code=500, scope="run")
+                op.run.stop = Reject(f"hook {bound.name!r} {what}", status_code=500, scope="run")
         self.record(bound, decision, said, spent)
 
     def _reject(self, bound: Bound, reject: Reject, decision: Decision, spent: int) -> None:
         op = self._op
         if (reject.scope == "run" and op.shadow is None) or self._stops_run(bound):
-            op.root.part(RunState).stop = reject
+            op.run.stop = reject
         late = op.phase == "post" and (op.out or op.deferred.leaked) and not self._in_time
         if late:
             self._late(bound, reject.reason, spent, reject)

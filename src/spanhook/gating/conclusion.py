@@ -10,7 +10,7 @@ from spanhook.model import NO_ENDING, EndDetails, Record
 def conclude(op: Record) -> None:
     """Determine status and phase from ``op.error``."""
     error = op.error
-    if op.parent is None and op.run.stop is not None and not op.foreign and not _is_from_outside(error):
+    if op.run.stop is not None and op.parent is None and not op.foreign and not _is_from_outside(error):
         error = op.error = op.run.stop
     if error is None:
         op.phase = "post"

@@ -16,7 +16,6 @@ from spanhook.model.record_parts import (
     NO_CALLS,
     NO_DECISIONS,
     NO_ENDING,
-    NO_RUN,
     NO_STREAM,
     NOT_DEFERRED,
     NOT_LOOKING,
@@ -48,6 +47,7 @@ class State(End):
         instance, args, kwargs: The library's call, as it will be made or was made. Rewriting hooks, the gates' last
             changes to the call, and the last look replace the arguments.
         parent, held: The enclosing operation, and what was current where it began.
+        run: What is known of the whole run that it is in, shared by all of that.
         ambient, given: The identity set by ``spanhook.context`` where it began, or received as baggage; and the ids
             that the library knows.
         agent: The name of the agent that it belongs to.
@@ -89,7 +89,6 @@ class State(End):
 
     Attributes:
         decided: What hooks have decided about it.
-        run: Of a root, what is known of its whole run.
         shared: What its hooks, and others that look at it, share.
         ending: How it ended, beside its result or error.
         deferred: Output through channels other than its result.
@@ -127,6 +126,7 @@ class State(End):
         "phase",
         "plan",
         "returned_ns",
+        "run",
         "runner",
         "span",
         "start_ns",
@@ -137,7 +137,6 @@ class State(End):
     inner: InnerCalls = NO_CALLS
     looking: Looking = NOT_LOOKING
     decided: HookDecisions = NO_DECISIONS
-    run: RunState = NO_RUN
     shared: Shared = NOT_SHARED
     ending: EndDetails = NO_ENDING
     deferred: Deferred = NOT_DEFERRED
@@ -170,6 +169,7 @@ class State(End):
         self.args = args
         self.kwargs = kwargs
         self.parent = parent
+        self.run: RunState = RunState() if parent is None else parent.run
         self.ambient = ambient
         self.before = before
         self.start_ns = start_ns

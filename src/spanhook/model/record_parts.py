@@ -52,8 +52,8 @@ class HookDecisions(RecordPart):
     replaced = False
 
 
-class RunState(RecordPart):
-    """What is known of a whole run; its root has it.
+class RunState:
+    """What is known of a whole run: made with its root, and shared by all operations inside it.
 
     | attribute | who writes it | when |
     |---|---|---|
@@ -62,9 +62,8 @@ class RunState(RecordPart):
     | ``pending``: operations that the reaper may have to end before the run is reported | streams | as they begin |
     """
 
-    name = "run"
     stop: Any = None
-    decisions: list[semconv.Decision] | None = None
+    decisions: list[semconv.Decision] | tuple[()] = ()
     pending: "set[Any] | tuple[()]" = ()
 
 
@@ -238,7 +237,6 @@ def _absent(kind: type[P]) -> P:
 
 
 NO_DECISIONS = _absent(HookDecisions)
-NO_RUN = _absent(RunState)
 NOT_SHARED = _absent(Shared)
 NO_ENDING = _absent(EndDetails)
 NOT_DEFERRED = _absent(Deferred)

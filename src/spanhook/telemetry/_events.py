@@ -98,12 +98,12 @@ def _ran(op: Record, error_type: str | None) -> dict[str, Any]:
     _fields.used_inside(attributes, op.usage, zeros=True)
     if error_type:
         attributes[semconv.ERROR_TYPE] = error_type
-    attributes[semconv.DECISION_COUNTS] = len(op.run.decisions or ())
+    attributes[semconv.DECISION_COUNTS] = len(op.run.decisions)
     return attributes
 
 
 def _body(op: Record) -> dict[str, Any]:
     return {
         semconv.USAGE_BY_MODEL: {model: one.as_metadata() for model, one in op.usage_by_model.items()},
-        semconv.DECISION_COUNTS: dict(Counter(op.run.decisions or ())),
+        semconv.DECISION_COUNTS: dict(Counter(op.run.decisions)),
     }

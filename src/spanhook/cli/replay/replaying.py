@@ -102,7 +102,7 @@ class Replay:
         outcome = Outcome(span, op.kind, op.name, then)
         live = self._live[id(node)] = _Live(op, outcome)
         self._outcomes[id(op)] = outcome
-        latch = op.root.run.stop or (None if node.parent is None else self._live[id(node.parent)].op.root.run.stop)
+        latch = op.run.stop or (None if node.parent is None else self._live[id(node.parent)].op.run.stop)
         was_rejected = span.attributes.get(semconv.STATUS) == "rejected"
         latched = was_rejected and not then and node.leaf  # a refusal had ended its run before it began
         if parent is not None and parent.stopped:

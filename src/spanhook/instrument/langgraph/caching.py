@@ -48,4 +48,4 @@ def _is_changed(run: Record | None) -> bool:
         return False
     if run.ended:
         return run.status == "abandoned" and hooked()
-    return not _CHANGES.isdisjoint(run.root.run.decisions or ())
+    return not _CHANGES.isdisjoint(run.run.decisions)
