@@ -180,3 +180,28 @@ class Shouting(spanhook.Hook):
         return text.upper()
 
     def after(self, op: Operation) -> None: ...
+
+
+@pytest.mark.every_value
+@pytest.mark.parametrize("hook", ["none", "after"])
+def test_in_a_block_too(hook: str) -> None:
+    ran: list[threading.Thread] = []
+
+    def told() -> Iterator[str]:
+        try:
+            yield "one "
+            yield "two "
+        finally:
+            ran.append(threading.current_thread())
+
+    hooks, heard = Hooks(), list[str]()
+    if hook == "after":
+        hooks.after("llm.call")(lambda op: heard.append(op.status))
+    with recorder(hooks) as seen:
+        with spanhook.operation("llm.call", "a-model", provider="acme") as op:
+            for _ in op.stream(told()):
+                break
+            assert ran == [threading.current_thread()]
+        assert reaper.drain()
+    assert [op.status for op in seen.operations] == ["abandoned"]
+    assert heard == (["abandoned"] if hook == "after" else [])

@@ -73,7 +73,7 @@ class Holding:
         """From here on the operation ends with the stream, even if nobody closes it."""
         self.op = op
         self.end.keep(op)
-        self.hand = partial(reaper.put, (StreamEnd.dropped, self.end))
+        self.hand = partial(reaper.put, (type(self.end).dropped, self.end))
         if self.is_async and op.plan is not None:
             self.end.loop = running_loop()
 

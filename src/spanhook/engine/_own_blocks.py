@@ -162,11 +162,11 @@ class OperationBlock:
         handle._left = True
         if op.ended:
             return False
-        track, handle._track = handle._track, None
-        if track is not None and track.is_unfinished:
+        stream, handle._stream_end = handle._stream_end, None
+        if stream is not None and stream.is_unfinished:
             if error is None:
                 return False  # it continues in a stream that was handed out
-            track.leave(op)
+            stream.end_without(op)
         if next(handle._endings):
             return False
         if not handle._used:

@@ -10,7 +10,7 @@ from spanhook import semconv
 from spanhook.concurrency import drive, private_loops
 from spanhook.engine._gates import arun_rest, asked, run_rest
 from spanhook.engine._own_adapters import own_model
-from spanhook.engine._own_streams import BlockTrack, answered, close_unawaited, hand_over
+from spanhook.engine._own_streams import BlockEnd, answered, close_unawaited, hand_over
 from spanhook.engine._own_usage import add_usage
 from spanhook.engine.lifecycle import fail, outcome, settle
 from spanhook.errors import OperationError
@@ -39,7 +39,7 @@ class OwnOperation(Operation):
         self._left = False
         self._output: Any = None  # the block's result, if no call and no `result_of` gives one
         self._endings = count()
-        self._track: BlockTrack | None = None
+        self._stream_end: BlockEnd | None = None
         self._own_request: Request | None = None
 
     # ----------------------------------------------------------------- what it is about

@@ -1,12 +1,11 @@
 """Streams of ``with`` blocks: the operation ends with the block, or with the stream if that outlives the block."""
 
 from collections.abc import AsyncIterator, Awaitable, Generator, Iterable, Iterator
-from functools import partial
 from itertools import count
 from types import AsyncGeneratorType
 from typing import Any, Protocol
 
-from spanhook.concurrency import reaper
+from spanhook.engine._ending import StreamEnd
 from spanhook.engine._holding import ANSWERED, ENDED
 from spanhook.engine._own_results import as_chunks
 from spanhook.engine._proxies import AsyncGenerator, AsyncStream, SyncGenerator, SyncStream
@@ -23,7 +22,7 @@ class Handle(Protocol):
     _is_async: bool
     _left: bool
     _endings: "count[int]"
-    _track: "BlockTrack | None"
+    _stream_end: "BlockEnd | None"
 
     def _rest(self) -> None: ...
 
@@ -32,6 +31,57 @@ class Handle(Protocol):
     def _decided(self) -> Any: ...
 
     async def _adecided(self) -> Any: ...
+
+
+class BlockEnd(StreamEnd):
+    """What ends the operation of a block's stream, or leaves that to the block.
+
+    Args:
+        track: The stream.
+        handle: The object that the block's author holds.
+    """
+
+    __slots__ = ("_handle", "_over")
+
+    def __init__(self, track: "BlockTrack", handle: Handle) -> None:
+        super().__init__(track, is_async=track.is_async)
+        self._handle, self._over = handle, False
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether the stream continues, or was dropped and the reaper has not come to it."""
+        track: Any = self._stream()
+        return not self._over and (track is None or track.state not in ENDED)
+
+    def release(self, op: Record) -> None:
+        super().release(op)
+        self._over = True
+
+    def end_without(self, op: Record) -> None:
+        """The block has failed, which ends the operation: the stream continues without it."""
+        if not next(self.once):
+            self._detach(op)
+
+    def dropped(self, turn: int = 0) -> None:
+        """The consumer dropped the stream; if the block is still open, the operation ends there."""
+        op, handle = self.op, self._handle
+        if handle._left:
+            if not next(handle._endings):
+                super().dropped(turn)
+            return
+        if op is None or op.ended or next(self.once):
+            return
+        self.leave(op)
+        self._detach(op)
+        if handle._left and not next(handle._endings):  # left meanwhile by code that saw it as unfinished
+            self.alone(op)
+
+    def _detach(self, op: Record) -> None:
+        self.read(op)
+        self.release(op)
+        track: Any = self._stream()
+        if track is not None:
+            track.detach()
 
 
 class BlockTrack(Track):
@@ -45,20 +95,8 @@ class BlockTrack(Track):
 
     def __init__(self, handle: Handle, source: Any, *, is_async: bool) -> None:
         super().__init__(handle._record.adapter, source, is_async=is_async)
-        self._handle = handle
-        self._followed = False
-
-    @property
-    def is_unfinished(self) -> bool:
-        """Whether the stream continues."""
-        return self.state not in ENDED
-
-    def leave(self, op: Record) -> None:
-        """The block has failed, which ends the operation: the stream continues without it."""
-        if not next(self.end.once):
-            self.state = "passing"
-            self.end.read(op)
-            self._release(op)
+        self._handle, self._followed = handle, False
+        self.end = handle._stream_end = BlockEnd(self, handle)
 
     async def _finish(self, op: Record) -> None:
         if self._handle._left:
@@ -83,30 +121,9 @@ class BlockTrack(Track):
         self._release(op)
         self._followed = True
 
-    def _keep(self, op: Record) -> None:
-        super()._keep(op)
-        self.hand = partial(reaper.put, (BlockTrack._dropped, self))
-
     def _cut(self, op: Record, error: BaseException) -> None:
         if not self._followed:  # else this is how the stream has ended, and the block is still to end
             super()._cut(op, error)
-
-    def _dropped(self) -> None:
-        """The consumer dropped it; if the block is still open, the operation ends there."""
-        op, handle = self.op, self._handle
-        if handle._left:
-            if not next(handle._endings):
-                self.end.dropped()
-            return
-        self.hand = int
-        if op is None or op.ended or self.state in ENDED or next(self.end.once):
-            return
-        self.end.leave(op)
-        self.end.read(op)
-        self.state = "passing"
-        self._release(op)
-        if handle._left and not next(handle._endings):  # left meanwhile by code that saw it as unfinished
-            self.end.alone(op)
 
 
 def hand_over(handle: Handle, chunks: Any) -> Any:
@@ -124,7 +141,6 @@ def hand_over(handle: Handle, chunks: Any) -> Any:
     source = aiter(chunks) if is_async else iter(chunks)
     track = BlockTrack(handle, source, is_async=is_async)
     track.adopt(handle._record)
-    handle._track = track
     if is_async:
         proxy = AsyncGenerator if isinstance(source, AsyncGeneratorType) else AsyncStream
     else:
