@@ -13,6 +13,8 @@ from typing import Any
 import httpx
 import uvicorn
 
+from tests.ports import free_port
+
 
 @contextmanager
 def served(app: Any) -> Generator[httpx.Client]:
@@ -33,8 +35,7 @@ def served(app: Any) -> Generator[httpx.Client]:
 @contextmanager
 def workers(folder: Path, target: str, count: int) -> Generator[httpx.Client]:
     """A client of an application that several workers of uvicorn serve, each connection by any of them."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     command = ["uvicorn", target, "--workers", str(count), "--port", str(port), "--log-level", "error"]
     process = subprocess.Popen([sys.executable, "-m", *command], cwd=folder)
     # A connection for each request, so that all workers get some.
