@@ -38,7 +38,8 @@ def modules() -> dict[str, Path]:
 def exports(text: str) -> frozenset[str] | None:
     """The names in a package's ``__all__``; ``None`` if it has none."""
     for node in ast.parse(text).body:
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+        targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+        if any(isinstance(target, ast.Name) and target.id == "__all__" for target in targets):
             return frozenset(ast.literal_eval(node.value))
     return None
 
@@ -67,6 +68,9 @@ class Rules:
 
     def broken_by(self, importer: str, text: str) -> Iterator[tuple[int, str]]:
         """The line and what is wrong, for each import of a module that breaks a rule."""
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ImportFrom) and (node.level or node.names[0].name == "*"):
+                yield node.lineno, "imports name the module, from spanhook on, and each name"
         for one in self.imports(importer, text):
             for rule in (self.door, self.library, self.adapter, self.sdk):
                 if message := rule(one):

@@ -81,6 +81,8 @@ LIBRARY = "spanhook.instrument.openai.anything"
         ),
         (LIBRARY, "from spanhook.instrument import watching", "adapters do not know spanhook.instrument.watching"),
         ("spanhook.instrument.formats.openai.chat", "from spanhook.engine import call", "adapters do not know"),
+        (OUTSIDE, "from .model import _clock", "imports name the module, from spanhook on"),
+        ("spanhook.gating.hook", "from spanhook.gating.log import *", "imports name the module"),
         ("spanhook.engine.calls", "import openai", "openai is a library that is instrumented"),
         ("spanhook.instrument.wire.api", "from google.genai import types", "google.genai is a library"),
         (

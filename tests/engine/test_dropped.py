@@ -119,8 +119,11 @@ def test_what_a_stream_inside_used_is_known_around_it(way: str, form: str) -> No
     [agent] = [span.attributes for span in seen.spans if (span.attributes or {})["spanhook.kind"] == "agent.invoke"]
     [run] = [event["attributes"] for event in seen.events if event["name"] == "spanhook.run"]
     for told in (agent or {}, run):
-        assert (told["spanhook.status"], told["spanhook.usage.input_tokens"]) == (status, 7)
-    assert [op.kind for op in seen.operations] == ["llm.call", "agent.invoke"]
+        assert told["spanhook.status"] == status
+        if way != "dropped, async" or form != "none":  # its loop closes the generator later; only hooks wait for that
+            assert told["spanhook.usage.input_tokens"] == 7
+    kinds = [op.kind for op in seen.operations]
+    assert (sorted(kinds, reverse=True) if way == "dropped, async" else kinds) == ["llm.call", "agent.invoke"]
 
 
 def test_a_stream_that_goes_on_is_not_waited_for() -> None:
@@ -205,3 +208,71 @@ def test_in_a_block_too(hook: str) -> None:
         assert reaper.drain()
     assert [op.status for op in seen.operations] == ["abandoned"]
     assert heard == (["abandoned"] if hook == "after" else [])
+
+
+def test_nested_deeper_all_of_it_is_known() -> None:
+    @spanhook.tool("inner")
+    def inner(question: str) -> Iterator[str]:
+        yield from words(question)
+
+    @spanhook.tool("outer")
+    def outer(question: str) -> Iterator[str]:
+        yield from inner(question)
+
+    @spanhook.agent("desk")
+    def asks() -> str:
+        return next(iter(outer("hi")))
+
+    hooks, seen_by = Hooks(), list[tuple[int, int, int]]()
+
+    @hooks.after("agent.invoke")
+    def bill(op: Operation) -> None:
+        seen_by.append((op.usage.total_tokens, op.usage.tool_calls, op.usage.llm_calls))
+
+    with recorder(hooks) as seen:
+        asks()
+        assert reaper.drain()
+    assert seen_by == [(10, 2, 1)]
+    assert sorted(op.kind for op in seen.operations) == ["agent.invoke", "llm.call", "tool.execute", "tool.execute"]
+
+
+def test_closing_a_coroutine_that_closes_a_stream_does_not_wait() -> None:
+    async def uses() -> None:
+        stream = adesk("hi")
+        await anext(stream)
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await stream.aclose()  # type: ignore[attr-defined]
+
+    async def main() -> str:
+        used = uses()
+        waiting: Any = used.send(None)
+        while not isinstance(waiting, asyncio.Future):
+            waiting = used.send(None)
+        used.close()
+        await asyncio.sleep(0.2)
+        return "goes on"
+
+    with recorder() as seen:
+        assert asyncio.run(main()) == "goes on"
+        assert reaper.drain()
+    assert {op.status for op in seen.operations} == {"abandoned"}
+
+
+def test_the_reaper_is_not_held_up_by_streams_that_go_on() -> None:
+    kept: list[Iterator[str]] = []
+
+    @spanhook.agent("desk")
+    def keeps(question: str) -> Iterator[str]:
+        kept.append(words(question))
+        yield next(kept[-1])
+        yield "more"
+
+    with recorder() as seen:
+        for _ in range(50):
+            next(keeps("hi"))
+        assert reaper.drain(2.0)
+        assert [op.kind for op in seen.operations] == ["agent.invoke"] * 50
+        for stream in kept:
+            assert list(stream) == ["two"]

@@ -2,23 +2,32 @@
 
 import asyncio
 import time
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from itertools import count
+from threading import Lock
 from typing import Any, Protocol
 from weakref import ref
 
-from spanhook.concurrency import reaper
+from spanhook.concurrency import in_turn, reaper
+from spanhook.diagnostics import internal
 from spanhook.engine._chunks import Reading
 from spanhook.engine._completion import orphan
-from spanhook.engine._pending import in_flight, is_around_others, leave_to_reaper, take_from_reaper
+from spanhook.engine._pending import is_around_others, leave_to_reaper, take_from_reaper
 from spanhook.engine._windowed import Outgoing
 from spanhook.model import EndDetails, Record
+from spanhook.telemetry import account
 
 _unfinished: set[Record] = set()
 """Strong references to operations of active streams that have hooks. For a stream in a reference cycle, the garbage
 collector would otherwise close the hooks before it notifies anybody."""
 
-_TURNS, _TURN_S = 20, 0.005
-"""How often, and for how long, the end of a dropped stream waits for streams inside it that are being dropped."""
+
+_TURNS, _QUICK_TURNS = 8, 6
+"""How often the end of a dropped stream goes behind others on the reaper's queue, while streams inside it have not
+ended.
+"""
 
 
 class Stream(Protocol):
@@ -31,8 +40,8 @@ class Stream(Protocol):
 class StreamEnd:
     """What ends the operation of a stream.
 
-    It does not refer to the stream. So one that is dropped is released at once, where the consumer drops it: its
-    ``finally`` blocks run there, and end what they hold, before the reaper ends the operation.
+    It does not refer to the stream. So one that is dropped is released at once, where the consumer drops it, and its
+    ``finally`` blocks run there, as without spanhook.
 
     Args:
         stream: The stream that it belongs to.
@@ -46,10 +55,11 @@ class StreamEnd:
         loop: The loop that its hooks belong to.
     """
 
-    __slots__ = ("_stream", "is_async", "loop", "once", "op", "outgoing", "reading")
+    __slots__ = ("_counting", "_is_counted", "_stream", "is_async", "loop", "once", "op", "outgoing", "reading")
 
     def __init__(self, stream: Stream, *, is_async: bool) -> None:
         self._stream = ref(stream)
+        self._counting, self._is_counted = Lock(), False
         self.is_async = is_async
         self.once = count()
         self.op: Record | None = None
@@ -62,20 +72,25 @@ class StreamEnd:
         if op.runner is not None:
             _unfinished.add(op)
 
-    def keep(self, op: Record) -> None:
-        """From here on the operation ends with the stream, even if nobody closes it."""
+    def keep(self, op: Record) -> Callable[[], Any]:
+        """From here on the operation ends with the stream, even if nobody closes it.
+
+        Returns:
+            What the stream's finalizer calls: a C function.
+        """
         self.op = op
         reaper.start()
-        if op.parent is not None:
-            in_flight.add(id(op))
-            leave_to_reaper(op)
+        ends = partial(reaper.put, (type(self).dropped, self))
+        if op.parent is None:
+            return ends
+        leave_to_reaper(op)
+        return in_turn(partial(op.run.__dict__.setdefault("dropped", []).append, self), ends)
 
     def release(self, op: Record) -> None:
         """Nothing has to be kept, read or ended any more."""
         self.reading = self.outgoing = None  # what it reads may lead back to the stream
         _unfinished.discard(op)
         if op.parent is not None:
-            in_flight.discard(id(op))
             take_from_reaper(op)
 
     def read(self, op: Record) -> None:
@@ -94,14 +109,30 @@ class StreamEnd:
         if not complete and not op.ending.left:
             op.part(EndDetails).left = "abandoned"
 
+    def count(self) -> None:
+        """Count what the stream used, which has been dropped: once, by whichever thread is the first."""
+        op = self.op
+        with self._counting:
+            if op is None or op.ended or self._is_counted:
+                return
+            self._is_counted = True
+            try:
+                self.leave(op)
+                self.read(op)
+                account(op)
+            except Exception as error:
+                internal.report("dropped", error, lost=1)
+
     def dropped(self, turn: int = 0) -> None:
-        """The consumer dropped the stream without closing it; the reaper ends it, after the streams inside it."""
+        """The consumer dropped the stream without closing it; the reaper ends its operation, after those inside it that
+        were dropped with it.
+        """
         op = self.op
         if op is None or op.ended:
             return
         if turn < _TURNS and is_around_others(op):
-            if turn:
-                time.sleep(_TURN_S)
+            if turn >= _QUICK_TURNS:
+                time.sleep(0.001)  # whoever drops it has not come to those inside
             reaper.put((StreamEnd.dropped, self, turn + 1))
             return
         if next(self.once):
@@ -109,13 +140,16 @@ class StreamEnd:
         stream: Any = self._stream()
         if stream is not None:
             stream.detach()
-        self.leave(op)
+        self.count()
         self.alone(op)
 
     def alone(self, op: Record) -> None:
         """End the operation, in another thread than the consumer's."""
         _unfinished.discard(op)
-        if not op.end_ns:
+        with suppress(ValueError, AttributeError):  # counted, or without others around
+            op.run.dropped.remove(self)  # type: ignore[union-attr]
+        if not op.end_ns and not self._is_counted:
             self.read(op)
         orphan(op, is_async=self.is_async, loop=self.loop)
-        in_flight.discard(id(op))
+        if op.reported:
+            take_from_reaper(op)

@@ -2,10 +2,9 @@
 
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Literal
 
-from spanhook.concurrency import reaper, running_loop
+from spanhook.concurrency import running_loop
 from spanhook.engine._announcing import announced
 from spanhook.engine._completion import afinish, finish
 from spanhook.engine._ending import StreamEnd
@@ -72,8 +71,7 @@ class Holding:
     def _keep(self, op: Record) -> None:
         """From here on the operation ends with the stream, even if nobody closes it."""
         self.op = op
-        self.end.keep(op)
-        self.hand = partial(reaper.put, (type(self.end).dropped, self.end))
+        self.hand = self.end.keep(op)
         if self.is_async and op.plan is not None:
             self.end.loop = running_loop()
 

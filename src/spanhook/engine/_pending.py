@@ -1,15 +1,10 @@
 """Operations that the reaper may have to end before what is around them: streams that their consumers may drop."""
 
-from contextlib import nullcontext
+from spanhook.concurrency import reaper
+from spanhook.model import Record, RunState
 
-from spanhook.concurrency import AsyncioBell, Bell, TrioBell, reaper, running, shielded_for
-from spanhook.model import Record
-
-WAIT_S = 0.1
-"""How long an operation that ends waits for the reaper to end what was dropped inside it."""
-
-in_flight: set[int] = set()
-"""The ids of operations of streams that are inside others and have not ended. Usually there are none."""
+MOST = 100
+"""Among how many operations of a run those inside another one are searched."""
 
 
 def leave_to_reaper(op: Record) -> None:
@@ -31,8 +26,9 @@ def await_end(op: Record) -> None:
 
 
 def is_around_others(op: Record) -> bool:
-    """Whether operations inside this one have not ended that the reaper may have to end."""
-    for inner in tuple(op.run.pending):
+    """Whether some of these operations are inside this one, unless there are too many to look."""
+    pending = tuple(op.run.pending)
+    for inner in pending if len(pending) <= MOST else ():
         around = None if inner.ended else inner.parent
         while around is not None and around is not op:
             around = around.parent
@@ -41,14 +37,13 @@ def is_around_others(op: Record) -> bool:
     return False
 
 
-async def end_dropped(op: Record, *, is_async: bool) -> None:
-    """Have the reaper end streams that were dropped inside an operation, so that its hooks, and its span, have what
-    these used. It may have others to end first, so this waits for a short time only.
+def count_dropped(run: RunState) -> None:
+    """Count what streams used that were dropped in a run, although the reaper has not come to them: so the hooks, the
+    span and the run of whoever ends around them have that.
     """
-    if reaper.here() or not is_around_others(op):
-        return
-    library = running() if is_async else ""
-    bell = AsyncioBell() if library == "asyncio" else TrioBell() if library else Bell()
-    reaper.put((bell.ring,))
-    with shielded_for(WAIT_S) if library else nullcontext():
-        await bell.heard(WAIT_S)
+    while run.dropped:
+        try:
+            dropped = run.dropped.pop()
+        except IndexError:  # another thread has it
+            return
+        dropped.count()

@@ -87,14 +87,14 @@ def read_response(op: Record, response: Callable[[Any], tuple[Attributes, Usage 
 
 def note_response(op: Record, attributes: dict[str, Any], used: Usage | None) -> None:
     """Keep end attributes and usage, of a result or a stream."""
+    if used is not None:  # first: if the attributes cannot be read, what was used still counts
+        if used.source == "provider":
+            used.source = op.adapter.reading.source
+        op.own_usage = used
     if not make_encodable(attributes):
         op.part(EndDetails).needs_encoding = True
     below = op.end_attributes  # a transport's report: it knows more than the framework above it
     op.end_attributes = {**below, **attributes} if below else attributes
-    if used is not None:
-        if used.source == "provider":
-            used.source = op.adapter.reading.source
-        op.own_usage = used
 
 
 def end(op: Record) -> None:
