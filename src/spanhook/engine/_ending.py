@@ -115,13 +115,13 @@ class StreamEnd:
         with self._counting:
             if op is None or op.ended or self._is_counted:
                 return
-            self._is_counted = True
             try:
                 self.leave(op)
                 self.read(op)
                 account(op)
             except Exception as error:
                 internal.report("dropped", error, lost=1)
+            self._is_counted = True  # last: after an interrupt, the reaper does it again
 
     def dropped(self, turn: int = 0) -> None:
         """The consumer dropped the stream without closing it; the reaper ends its operation, after those inside it that
