@@ -123,6 +123,7 @@ WHOLE = {
     "test_benchmarks": "benchmarks/",
     "test_benchmarks_figures": "instructions that benchmarks/ counts, and what they are compared with",
     "test_ci_selection": ".ci/selection.py",
+    "test_words": "names in src/",
     "test_import_rules": ".ci/rules.py and the contracts in pyproject.toml",
     "test_dashboards": "grafana/",
     "test_mirror": "tests/",
