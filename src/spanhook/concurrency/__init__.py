@@ -8,7 +8,7 @@ from spanhook.concurrency.handling import handled_in
 from spanhook.concurrency.loops import OwnLoop, block_on, private_loops, ready_for_exit
 from spanhook.concurrency.remote import NEXT, SLICE_S, Remote
 from spanhook.concurrency.resources import cross_loop_hint, per_loop
-from spanhook.concurrency.threads import Dropped, OwnThread, Workers, begin, in_turn, reaper
+from spanhook.concurrency.threads import Dropped, OwnThread, Workers, begin, reaper
 from spanhook.concurrency.waiting import AsyncioBell, Bell, TrioBell, bell_of_loop, shielded, shielded_for
 
 __all__ = [
@@ -32,7 +32,6 @@ __all__ = [
     "ended",
     "give_up",
     "handled_in",
-    "in_turn",
     "is_being_cancelled",
     "is_cancellation",
     "park",

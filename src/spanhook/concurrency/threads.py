@@ -17,8 +17,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
-from functools import partial
-from operator import attrgetter, call
+from operator import attrgetter
 from typing import Any, ParamSpec, TypeVar
 
 from spanhook.diagnostics import internal
@@ -154,11 +153,6 @@ class Dropped:
         self.hand = hand
 
     __del__: Any = property(attrgetter("hand"))
-
-
-def in_turn(first: Callable[[], Any], second: Callable[[], Any]) -> Callable[[], Any]:
-    """What calls two C functions, once, and is one itself: no interrupt can come in between."""
-    return partial(list, map(call, (first, second)))
 
 
 class Reaper:

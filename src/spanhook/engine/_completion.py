@@ -13,7 +13,7 @@ from spanhook.concurrency import Dropped, drive, private_loops, reaper, running_
 from spanhook.diagnostics import internal
 from spanhook.engine._gates import apasses, arun_rest, passes, run_rest
 from spanhook.engine._lasting import end_lasting
-from spanhook.engine._pending import await_end, count_dropped, leave_to_reaper
+from spanhook.engine._pending import await_end, leave_to_reaper
 from spanhook.engine._withheld import hand_out
 from spanhook.engine.beginning import Beginning, begin
 from spanhook.engine.lifecycle import end, outcome
@@ -29,8 +29,6 @@ def finish(op: Record) -> None:
     """Run the hooks after the call and end the operation. Its context is current."""
     if op.lasting is not None:
         drive(end_lasting(op, _finished))
-    if op.run.dropped:
-        count_dropped(op.run)
     account(op)
     if op.adapter.follows is not None and not op.resumed and (followers := _followers(op)):
         drive(_follow(op, followers, is_async=False))
@@ -57,8 +55,6 @@ async def afinish(op: Record) -> None:
     """
     if op.lasting is not None:
         await end_lasting(op, _finished if isinstance(op.error, GeneratorExit) else afinish)
-    if op.run.dropped:
-        count_dropped(op.run)
     account(op)
     if isinstance(op.error, GeneratorExit):
         # The coroutine is being closed and must not await anything.
@@ -101,8 +97,6 @@ async def _rest(op: Record, waiting: Waiting | None = None, *, dropped: Dropped 
         try:
             if waiting is not None:
                 await waiting
-            if op.run.dropped:
-                count_dropped(op.run)
             for begin_rest in (op.runner.leave, op.runner.observe):
                 if (waiting := begin_rest()) is not None:
                     await waiting

@@ -3,21 +3,17 @@
 import asyncio
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from itertools import count
-from threading import Lock
 from typing import Any, Protocol
 from weakref import ref
 
-from spanhook.concurrency import in_turn, reaper
-from spanhook.diagnostics import internal
+from spanhook.concurrency import reaper
 from spanhook.engine._chunks import Reading
 from spanhook.engine._completion import orphan
 from spanhook.engine._pending import is_around_others, leave_to_reaper, take_from_reaper
 from spanhook.engine._windowed import Outgoing
 from spanhook.model import EndDetails, Record
-from spanhook.telemetry import account
 
 _unfinished: set[Record] = set()
 """Strong references to operations of active streams that have hooks. For a stream in a reference cycle, the garbage
@@ -55,11 +51,10 @@ class StreamEnd:
         loop: The loop that its hooks belong to.
     """
 
-    __slots__ = ("_counting", "_is_counted", "_stream", "is_async", "loop", "once", "op", "outgoing", "reading")
+    __slots__ = ("_stream", "is_async", "loop", "once", "op", "outgoing", "reading")
 
     def __init__(self, stream: Stream, *, is_async: bool) -> None:
         self._stream = ref(stream)
-        self._counting, self._is_counted = Lock(), False
         self.is_async = is_async
         self.once = count()
         self.op: Record | None = None
@@ -80,11 +75,9 @@ class StreamEnd:
         """
         self.op = op
         reaper.start()
-        ends = partial(reaper.put, (type(self).dropped, self))
-        if op.parent is None:
-            return ends
-        leave_to_reaper(op)
-        return in_turn(partial(op.run.__dict__.setdefault("dropped", []).append, self), ends)
+        if op.parent is not None:
+            leave_to_reaper(op)
+        return partial(reaper.put, (type(self).dropped, self))
 
     def release(self, op: Record) -> None:
         """Nothing has to be kept, read or ended any more."""
@@ -109,20 +102,6 @@ class StreamEnd:
         if not complete and not op.ending.left:
             op.part(EndDetails).left = "abandoned"
 
-    def count(self) -> None:
-        """Count what the stream used, which has been dropped: once, by whichever thread is the first."""
-        op = self.op
-        with self._counting:
-            if op is None or op.ended or self._is_counted:
-                return
-            try:
-                self.leave(op)
-                self.read(op)
-                account(op)
-            except Exception as error:
-                internal.report("dropped", error, lost=1)
-            self._is_counted = True  # last: after an interrupt, the reaper does it again
-
     def dropped(self, turn: int = 0) -> None:
         """The consumer dropped the stream without closing it; the reaper ends its operation, after those inside it that
         were dropped with it.
@@ -140,15 +119,13 @@ class StreamEnd:
         stream: Any = self._stream()
         if stream is not None:
             stream.detach()
-        self.count()
+        self.leave(op)
         self.alone(op)
 
     def alone(self, op: Record) -> None:
         """End the operation, in another thread than the consumer's."""
         _unfinished.discard(op)
-        with suppress(ValueError, AttributeError):  # counted, or without others around
-            op.run.dropped.remove(self)  # type: ignore[union-attr]
-        if not op.end_ns and not self._is_counted:
+        if not op.end_ns:
             self.read(op)
         orphan(op, is_async=self.is_async, loop=self.loop)
         if op.reported:

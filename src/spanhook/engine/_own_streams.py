@@ -62,10 +62,6 @@ class BlockEnd(StreamEnd):
         if not next(self.once):
             self._detach(op)
 
-    def count(self) -> None:
-        if self._handle._left:  # else the block counts it
-            super().count()
-
     def dropped(self, turn: int = 0) -> None:
         """The consumer dropped the stream; if the block is still open, the operation ends there."""
         op, handle = self.op, self._handle

@@ -1,7 +1,7 @@
 """Operations that the reaper may have to end before what is around them: streams that their consumers may drop."""
 
 from spanhook.concurrency import reaper
-from spanhook.model import Record, RunState
+from spanhook.model import Record
 
 MOST = 100
 """Among how many operations of a run those inside another one are searched."""
@@ -35,15 +35,3 @@ def is_around_others(op: Record) -> bool:
         if around is op:
             return True
     return False
-
-
-def count_dropped(run: RunState) -> None:
-    """Count what streams used that were dropped in a run, although the reaper has not come to them: so the hooks, the
-    span and the run of whoever ends around them have that.
-    """
-    while run.dropped:
-        try:
-            dropped = run.dropped.pop()
-        except IndexError:  # another thread has it
-            return
-        dropped.count()

@@ -59,12 +59,10 @@ class RunState:
     |---|---|---|
     | ``stop``: why the run is stopped | the code that runs hooks | when a hook stops it |
     | ``decisions``: what hooks have decided in it | the end of each operation | once |
-    | ``dropped``: what ends streams that were dropped, until what they used is counted | their finalizers | at once |
     | ``pending``: operations that the reaper may have to end before the run is reported | streams | as they begin |
     """
 
     stop: Any = None
-    dropped: list[Any] | tuple[()] = ()
     decisions: list[semconv.Decision] | tuple[()] = ()
     pending: "set[Any] | tuple[()]" = ()
 
