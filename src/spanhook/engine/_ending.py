@@ -20,7 +20,7 @@ _unfinished: set[Record] = set()
 collector would otherwise close the hooks before it notifies anybody."""
 
 
-_TURNS, _QUICK_TURNS = 8, 6
+_TURNS, _QUICK_TURNS = 8, 4
 """How often the end of a dropped stream goes behind others on the reaper's queue, while streams inside it have not
 ended.
 """
