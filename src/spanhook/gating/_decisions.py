@@ -25,7 +25,7 @@ from spanhook.model import (
     alike,
     copied,
     disclosed,
-    explained,
+    error_message,
     raised_in,
     shed,
     words,
@@ -96,7 +96,7 @@ class Verdicts:
             op.result = op.adapter.editing.answer(op.instance, op.args, op.kwargs, value)
         except Exception as error:
             said = f"cannot answer {op.kind} with {type(value).__name__}"
-            failure = HookError(Said.of(f"{said}: {explained(error)}", said))
+            failure = HookError(Said.of(f"{said}: {error_message(error)}", said))
             failure.__cause__ = error
             self.failed(bound, failure, spent)
             return

@@ -8,7 +8,7 @@ from spanhook.model._kinds import REWRITABLE
 from spanhook.model.adapter import Adapter
 from spanhook.model.arguments import Args, Kwargs
 from spanhook.model.copying import copied
-from spanhook.model.failures import explained
+from spanhook.model.failures import error_message
 from spanhook.model.request import Change
 
 
@@ -48,7 +48,7 @@ def rewritten(adapter: Adapter, instance: Any, args: Args, kwargs: Kwargs, chang
             ) from error
         if isinstance(error, HookError | ValueError | TypeError):  # what it says of what the call cannot take
             raise
-        raise HookError(f"{adapter.layer} could not rewrite the call: {explained(error)}") from error
+        raise HookError(f"{adapter.layer} could not rewrite the call: {error_message(error)}") from error
     if type(made) is not tuple or len(made) != 2:
         raise HookError(f"{adapter.layer} could not rewrite the call: its rewrite returned no arguments and keywords")
     args, kwargs = made

@@ -27,7 +27,7 @@ def words(error: BaseException) -> str:
         return "(it cannot be printed)"
 
 
-def explained(error: BaseException) -> str:
+def error_message(error: BaseException) -> str:
     """Its message, with its class unless that is one that says what cannot be done, rather than that code is wrong."""
     says = isinstance(error, HookError | ValueError | TypeError)
     return words(error) if says else f"{type(error).__name__}: {words(error)}"
